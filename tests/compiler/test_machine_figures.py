@@ -81,7 +81,8 @@ OF = {
         scheduler/codegen/opencl/emitter: GROUPS
         cost_models/work: MOST_PIECES
         scheduler/features/lookup_tables: FEWEST
-        scheduler/features/pipeline_features: MOST_CHANNELS SHORT_ROW
+        scheduler/analysis/flat_rows: MOST_CHANNELS
+        scheduler/features/pipeline_features: SHORT_ROW
         scheduler/features/streaming_stores: MOST_OF_LINE HELD
         scheduler/features/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME

@@ -158,3 +158,47 @@ def test_pixels_near_each_other_are_picked_from_vectors(
         status, got = call(library, source, pipeline, inputs, {}, regions := {"out": ((0, width), (0, 3), (0, 3))})
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+
+
+def flat(channels: int, boundary: str) -> dict[str, object]:
+    """A filter in two steps, and a table: channels are computed alike, so that none is told from another."""
+    image = {"name": "a", "type": "uint8", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"]}
+    along = "sum(uint16(a(x + k, y, c)) for k in range(-2, 3)) + uint16(a(x, y, c)) * 3"
+    return {
+        "format": 1,
+        "name": "flat",
+        "inputs": [{**image, "boundary": {"kind": boundary}}, {"name": "table", "type": "uint8", "dims": ["i"]}],
+        "stages": [
+            {"name": "along", "dims": ["x", "y", "c"], "value": along},
+            {
+                "name": "out",
+                "dims": ["x", "y", "c"],
+                "storage": ["c", "x", "y"],
+                "value": "table(int32(uint8((along(x, y - 1, c) + along(x, y, c) * 2 + along(x, y + 1, c)) >> 5)))",
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 640], [0, 480], [0, channels]], "table": [[0, 256]]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("vector_bytes", "channels", "boundary"),
+    [(16, 2, "mirror_image"), (32, 3, "repeat_edge"), (32, 4, "mirror_interior"), (64, 3, "mirror_interior")],
+)
+def test_no_channel_is_taken_out_of_flat_rows(vector_bytes: int, channels: int, boundary: str) -> None:
+    """Where the image has more channels, or gaps between pixels, points are computed one by one."""
+    pipeline, platform = load(flat(channels, boundary)), machine(vector_bytes=vector_bytes)
+    schedule = autoschedule(pipeline, platform, SearchOptions("default")).schedule
+    source = source_of(pipeline, schedule, platform)
+    usual = source.code[source.code.index(f"int32_t {source.entry}(") :]  # what is seldom stands before it
+    assert not re.search(r"\bLANES_\d", usual)
+    library, random = build(source, vector_bytes=vector_bytes), np.random.default_rng(vector_bytes)
+    for width, more in ((3, 0), (40, 0), (133, 0), (133, 1)):
+        memory = random.integers(0, 256, (9, width, channels + more), np.uint8)
+        pixels = Image(memory.transpose(2, 0, 1)[:channels], (0, 0, 0))
+        inputs = {"a": pixels, "table": Image(random.integers(0, 256, 256, np.uint8), (0,))}
+        regions = {"out": ((0, width), (0, 9), (0, channels))}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])

@@ -52,6 +52,7 @@ def test_an_observer_sees_every_pass() -> None:
         "propagate-boundaries",
         "tabulate-weights",
         "narrow-integers",
+        "interleave-channels",
         "split-separable",
         "fuse-outputs",
         "pack-operands",

@@ -16,14 +16,17 @@ from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
-def loads(members: Members, read: Read, run: Run, registers: frozenset[str], block: int) -> tuple[Transfer, ...]:
+def loads(
+    members: Members, read: Read, run: Run, registers: frozenset[str], block: int, flat: bool = False
+) -> tuple[Transfer, ...]:
     """The loads of a stage of the group from one producer; `registers` are the stages that have no memory. What it
-    reads across rows is transposed for so many points at a time as a `block` has."""
+    reads across rows is transposed for so many points at a time as a `block` has. Channels of `flat` rows are
+    neighbours like any others."""
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
         part = read.executed / read.points
         ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
-        return tuple(t for way in ways for t in loads(members, way, run, registers, block))
+        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat))
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
@@ -45,7 +48,9 @@ def loads(members: Members, read: Read, run: Run, registers: frozenset[str], blo
     if not moving:
         return (Transfer("uniform", size, times),)
     spans = [s for s in read.roughly if s.var == run.row]
-    return _along(producer, moving[0], spans[0], size, times, run.lanes)
+    before = producer.storage[: producer.storage.index(moving[0])]
+    apart = 1 if flat else prod(producer.extent(d) for d in before)
+    return _along(apart, spans[0], size, times, run.lanes)
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
@@ -72,10 +77,8 @@ def _table(producer: StageFacts, read: Read, run: Run) -> int:
     return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 
 
-def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
-    """Elements of `dim` of a producer that follow the row of the reader by `span`."""
-    before = producer.storage[: producer.storage.index(dim)]
-    apart = prod(producer.extent(d) for d in before)
+def _along(apart: int, span: Span, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
+    """Elements so far `apart` in a producer that follow the row of the reader by `span`."""
     rate = abs(float(span.rate))
     varying = rate < 1 and lanes * rate % 1 != 0  # lanes that share an element are not the same ones in each vector
     if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying:
@@ -90,10 +93,10 @@ def _along(producer: StageFacts, dim: str, span: Span, size: int, times: float, 
     return found if places <= 1 else (*found, Transfer("unaligned", size, times - aligned))
 
 
-def stores(facts: StageFacts, run: Run) -> tuple[Transfer, ...]:
-    """The stores of a stage."""
+def stores(facts: StageFacts, run: Run, flat: bool = False) -> tuple[Transfer, ...]:
+    """The stores of a stage, whose rows may be `flat`."""
     size = facts.bytes_per_point
-    if run.row is None or not facts.storage or facts.storage[0] == run.row:
+    if run.row is None or not facts.storage or facts.storage[0] == run.row or flat:
         return (Transfer("aligned", size, 1.0),)
     before = facts.storage[: facts.storage.index(run.row)]
     apart = prod(facts.extent(d) for d in before)

@@ -17,6 +17,7 @@ from tilesmith.scheduler.analysis.access_functions import Span, compose, constan
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
+from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.reuse import overlap_in
 from tilesmith.scheduler.analysis.row_scans import RowScan, row_scan
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
@@ -33,10 +34,8 @@ from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, InputBound, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 
-MOST_CHANNELS = 4
-"""Channels side by side in memory that are shuffled out of whole vectors, at most, ..."""
 SHORT_ROW = 16
-"""... where there are more places than that in a row."""
+"""Places in a row of pixels of up to MOST_CHANNELS channels that vectors do not run along."""
 
 
 class Read(NamedTuple):

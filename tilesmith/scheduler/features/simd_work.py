@@ -19,6 +19,7 @@ from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, st
 from tilesmith.scheduler.features.column_walks import columns
 from tilesmith.scheduler.features.dependence_chains import carried, chain
 from tilesmith.scheduler.features.execution_mode import Run, Running
+from tilesmith.scheduler.features.flat_rows import has_flat_rows
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
@@ -27,6 +28,7 @@ from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.features.streaming_stores import HELD
+from tilesmith.scheduler.features.transposed_reads import looped_dims
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
@@ -349,11 +351,23 @@ class WorkCounter:
         places = tuple((r.producer in self.registers, r.producer in members.follows) for r in reads.reads)
         alike = self._alike(name, run)
         blocks = tuple(self.layers.block(name, r, run) for r in reads.reads)
-        key = (name, run, reads, places, self.layers.parts.get(name), alike, blocks)
+        flat = self._is_flat(name, run)
+        key = (name, run, reads, places, self.layers.parts.get(name), alike, blocks, flat)
         found = known.get(key)
         if found is None:
-            found = known[key] = self._find_code(name, run, alike)
+            found = known[key] = self._find_code(name, run, alike, flat)
         return found
+
+    def _is_flat(self, name: str, run: Run) -> bool:
+        """True if vectors of a stage are of all elements of a row of pixels (see `analysis.flat_rows`): where they have
+        all channels, in a loop of their own."""
+        members = self.counter.members
+        facts = members.facts.stages[name]
+        if run.lanes == 1 or run.row is None or facts.storage[1:2] != (run.row,) or facts.row != run.row:
+            return False
+        if name in self.one_loop or facts.storage[0] not in looped_dims(self.counter, name, self.row):
+            return False
+        return has_flat_rows(members.facts, name, self.counter.reads[name].inlined)
 
     def _alike(self, name: str, run: Run) -> frozenset[str]:
         """The stages inline in a stage that are the same for a whole vector of it: none whose place data says."""
@@ -368,7 +382,7 @@ class WorkCounter:
         still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
         return frozenset(still) - looked_up
 
-    def _find_code(self, name: str, run: Run, alike: frozenset[str]) -> _Code:
+    def _find_code(self, name: str, run: Run, alike: frozenset[str], flat: bool) -> _Code:
         members, reads = self.counter.members, self.counter.reads[name]
         stages = members.facts.stages
         facts = stages[name]
@@ -380,9 +394,9 @@ class WorkCounter:
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self.layers.of_reads(name)
-            for t in l1_transfers.loads(members, read, run, self.registers, self.layers.block(name, read, run))
+            for t in l1_transfers.loads(members, read, run, self.registers, self.layers.block(name, read, run), flat)
         )
-        stores = () if run.registers else l1_transfers.stores(facts, run)
+        stores = () if run.registers else l1_transfers.stores(facts, run, flat)
         if not facts.updates:
             return _Code(typed, loads, stores)
         if facts.passes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Counter
-from tilesmith.scheduler.features.pipeline_features import MOST_CHANNELS, Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
 
 SHUFFLED_BYTES = 16
 """Bytes of the parts of registers in which lanes change places for one instruction; of each row a block has as many."""

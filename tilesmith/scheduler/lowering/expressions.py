@@ -255,7 +255,8 @@ class Evaluator(Evaluation):
         if stage is not None:
             self._check_size(stage)
             # of what only reads another, all lanes are one load
-            classes = None if isinstance(stage.values[e.component], Access) else classes_of(lanes)
+            whole = isinstance(stage.values[e.component], Access) or (self.axis is not None and self.axis.flat)
+            classes = None if whole else classes_of(lanes)
             if classes is not None and e.type != BOOL:
                 values = [self.value(stage.values[e.component], self._frame_of(stage, c)) for c in classes]
                 return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))

@@ -252,7 +252,7 @@ class GroupLowering(OpenGroup):
         buffers = tuple(self.buffers[stage.name, c] for c in range(len(stage.types)))
         self.builder.emit(Comment(f"{stage.name}: computed at {p.compute}, stored at {p.store}"))
         order = (*p.order, *(d for d in stage.storage if d not in p.order))
-        unroll = {} if p.vector is None else self._worth_unrolling(stage, p.vector.dim)
+        unroll = {} if p.vector is None else self._channels(stage, p) or self._worth_unrolling(stage, p.vector.dim)
         order = (*unroll, *(d for d in order if d not in unroll))
         blocks = {} if p.vector is None else self._blocks(stage, p.vector.dim, unroll, self.plan.index(p.compute))
         self._fill(inlined, stage, buffers, order, p.vector, unroll, blocks, p.updates, box)
@@ -284,6 +284,13 @@ class GroupLowering(OpenGroup):
                 self.plan.group.stream and stage is self.plan.output,
             )
         )
+
+    def _channels(self, stage: Stage, p: Placement) -> dict[str, tuple[int, int]]:
+        """The channels of a stage that lie beside its vectors, with the range that they are expected to have: all are
+        computed together."""
+        channel, beside = stage.storage[0], self.buffers[stage.name, 0]
+        first = p.order[:1] == (channel,) and p.vector is not None and p.vector.dim == stage.dims[beside.pixels]
+        return {channel: self.plan.expected(stage.name, channel)} if beside.channels and first else {}
 
     def _worth_unrolling(self, stage: Stage, along: str) -> dict[str, tuple[int, int]]:
         """Short dims of a stage that other points share loads over, with the range that they are expected to have:

@@ -52,7 +52,8 @@ ANYWHERE = const(0)
 class Axis:
     """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
     would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope. With `splits`
-    the row may be written once for each remainder of an index (see `residue_splitting`)."""
+    the row may be written once for each remainder of an index (see `residue_splitting`). `flat`: lanes are elements of
+    a row of pixels, whatever their channels (see `analysis.flat_rows`)."""
 
     q: str
     align: int
@@ -60,6 +61,7 @@ class Axis:
     depth: int
     start: Index = ANYWHERE
     splits: bool = False
+    flat: bool = False
 
 
 @dataclass(slots=True)
@@ -378,6 +380,10 @@ class Places(ABC):
         rest = nonnegative - sym(self.axis.q).scaled(moving)
         if rest.mentions(self.axis.q) or self.builder.depth_of(rest) >= self.axis.depth:
             raise NotUniformBound
+        if self.axis.flat and moving == 0 and self.builder.given is not None:  # of channels, in all vectors alike
+            if rest not in self.builder.given:
+                self.builder.given.append(rest)
+            return
         if nonnegative not in self.constraints:
             self.constraints.append(nonnegative)
 

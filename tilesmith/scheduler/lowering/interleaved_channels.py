@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
-from tilesmith.scheduler.features.pipeline_features import MOST_CHANNELS
+from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Load, Shuffle
@@ -48,6 +48,25 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
         return None
     folded = buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None
     return None if folded else channel
+
+
+def in_flat_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
+    """The first of the elements `lanes` of a row of pixels, of neighbours whatever their channels, where the pixels are
+    expected to lie side by side; None of others."""
+    moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
+    if not buffer.channels or b.given is None or sorted(moving) != sorted((buffer.unit, buffer.pixels)):
+        return None
+    channel, pixel = lanes[buffer.unit], lanes[buffer.pixels]
+    if channel.pattern is None or pixel.pattern is None or channel.base != const(0):
+        return None
+    if buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None:
+        return None
+    n = buffer.channels
+    places = tuple(p * n + c for p, c in zip(pixel.pattern, channel.pattern, strict=True))
+    if not {*channel.pattern} <= {*range(n)} or places != tuple(range(places[0], places[0] + len(places))):
+        return None
+    _note(b, buffer)
+    return pixel.base.scaled(n) + places[0]
 
 
 def place(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:

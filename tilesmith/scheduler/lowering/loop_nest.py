@@ -47,7 +47,8 @@ class Nest:
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
     towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
-    `transposed`: what points of the blocks read across rows of memory is.
+    `transposed`: what points of the blocks read across rows of memory is. `flat`: the dim of channels, if rows are flat
+    (see `analysis.flat_rows`): where it is unrolled, vectors are of all elements of the row.
     """
 
     name: str
@@ -69,6 +70,12 @@ class Nest:
     exact: bool = False
     back: bool = False
     transposed: bool = False
+    flat: str | None = None
+
+    @property
+    def flattened(self) -> bool:
+        """Whether lanes are elements of the row, all channels of which are computed."""
+        return self.flat is not None and self.flat in self.unroll and self.bounds[self.flat][0] == const(0)
 
 
 def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
@@ -307,7 +314,7 @@ def _row(
     given: list[Index] = []
     with b.scope(given=given) as body:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
-        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), splits)
+        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), splits, nest.flattened)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
         past = _past(b, nest, envs, rest, sym(first).scaled(align))
         moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
@@ -421,7 +428,7 @@ def _past(
 
 def _at_edges(nest: Nest) -> Nest:
     """The nest at the ends of rows, which are short code: what is unrolled are loops, but around long sums."""
-    return nest if nest.sums else replace(nest, unroll={})
+    return replace(nest, flat=None) if nest.sums else replace(nest, unroll={}, flat=None)
 
 
 def _scalars(
@@ -512,7 +519,20 @@ def _vector_body(
     def inside(opened: list[dict[str, Lane]]) -> None:
         _vector_body(b, evaluator, nest, opened, rest[1:])
 
+    if nest.vector is not None and nest.flattened and rest[0] == nest.flat:
+        inside([part for env in envs for part in _flat_parts(env, nest.vector.dim, rest[0], nest.bounds[rest[0]])])
+        return
     _open(b, nest, envs, rest[0], inside)
+
+
+def _flat_parts(env: Mapping[str, Lane], place: str, channel: str, channels: Interval) -> Iterator[dict[str, Lane]]:
+    """The vectors of all elements of a vector of pixels, in the order of memory: the place and the channel of each."""
+    base, lanes = env[place].base, len(env[place].pattern or ())
+    count = (channels[1] - channels[0]).const + 1
+    for part in range(count):
+        found = [divmod(n, count) for n in range(part * lanes, (part + 1) * lanes)]
+        places, own = zip(*found, strict=True)
+        yield {**env, place: Lane(base, places), channel: Lane(channels[0], own)}
 
 
 def _note_across(b: Builder, evaluator: Evaluator, nest: Nest, envs: Sequence[Mapping[str, Lane]]) -> None:

@@ -100,6 +100,10 @@ def load(
             return found
     if moving == {buffer.unit} and unit.clamped is not None and buffer.ring[buffer.unit] is None:
         return _clamped(b, buffer, lanes, unit.clamped, type_, pinned, at_least)
+    start = None if safe or pinned else interleaved_channels.in_flat_row(b, buffer, lanes)
+    if start is not None:
+        op, width = Load(_pixels(b, buffer, lanes), start), _width(lanes[buffer.unit])
+        return b.define(op, type_, width, hint=hint, mask_bits=mask, at_least=at_least)
     channel = None if safe or pinned else interleaved_channels.channel_of(b, buffer, lanes)
     if channel is not None:
         found = interleaved_channels.load(
@@ -216,9 +220,7 @@ def store(
         return
     moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
     width = max(_width(lane) for lane in lanes)
-    if value.lanes < width:
-        mask = 8 if value.type.kind == "bool" else 0
-        value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
+    value = _in_all_lanes(b, value, width)
     unit = lanes[buffer.unit]
     if not moving:
         b.emit(Store(buffer, _row(b, buffer, lanes), unit.base, value))
@@ -229,6 +231,13 @@ def store(
         return
     row, scattered = _apart(b, buffer, lanes, moving, keep=within is not None)
     b.emit(Scatter(buffer, row, scattered, value, within))
+
+
+def _in_all_lanes(b: Builder, value: Value, width: int) -> Value:
+    """A value, or the vector of it that has so many lanes."""
+    if value.lanes >= width:
+        return value
+    return b.define(Broadcast(value), value.type, width, mask_bits=8 if value.type.kind == "bool" else 0)
 
 
 def place_in_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
@@ -390,14 +399,16 @@ def store_channels(
     """Stores, those of all channels of the same pixels as whole vectors; with `within` each as `store` has it."""
     pixels: dict[object, dict[int, tuple[Buffer, tuple[Lane, ...], Value]]] = {}
     for buffer, lanes, value in stores:
+        start = None if within is not None else interleaved_channels.in_flat_row(b, buffer, lanes)
+        if start is not None:
+            value = _in_all_lanes(b, value, _width(lanes[buffer.unit]))
+            b.emit(Store(buffer, _pixels(b, buffer, lanes), start, value))
+            continue
         channel = None if within is not None else interleaved_channels.channel_of(b, buffer, lanes)
         if channel is None or not channel.is_const or not interleaved_channels.are_neighbours(lanes[buffer.pixels]):
             store(b, buffer, lanes, value, within)
             continue
-        if value.lanes == 1:  # what all pixels have is a channel of theirs, too
-            width = len(lanes[buffer.pixels].pattern or ())
-            mask = 8 if value.type.kind == "bool" else 0
-            value = b.define(Broadcast(value), value.type, width, mask_bits=mask)
+        value = _in_all_lanes(b, value, len(lanes[buffer.pixels].pattern or ()))  # a channel of all pixels, too
         others = tuple((x.base, x.pattern) for d, x in enumerate(lanes) if d != buffer.unit)
         pixels.setdefault((id(buffer), others), {})[channel.const] = (buffer, lanes, value)
     for found in pixels.values():

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.analysis.dependence import default_order
+from tilesmith.scheduler.analysis.flat_rows import Pixels, is_flat
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
 from tilesmith.scheduler.ir.loop.program import Apart, AssignIndex, Body, If, Loop, MutableIndex, Statement
+from tilesmith.scheduler.ir.loop.values import Buffer
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.estimates import Estimates
@@ -113,6 +115,7 @@ class _Rows:
             half=self._half(s),
             estimate=estimate,
             sums=has_long_reduction(stage, sources.inlined),
+            flat=_flat_channels(stage, s, sources.inlined, sources.buffers),
             transposed=bool(s.vector and blocks.keys() & transposed_dims(stage, s.vector.dim, *across).keys()),
         )
         box = tuple(x.ends for x in s.box)
@@ -186,6 +189,22 @@ class _Rows:
         with b.scope() as otherwise:
             fused_row(b, sources, replace(fused, seldom=True))
         b.emit(If(asked, tuple(as_expected), None, (Apart(tuple(otherwise), seldom=True),)))
+
+
+def _flat_channels(
+    stage: Stage, s: Compute, inlined: Mapping[str, Stage], buffers: Mapping[tuple[str, int], Buffer]
+) -> str | None:
+    """The dim of channels of a stage whose rows are flat, all of which vectors compute together."""
+    own = s.buffers[0]
+    if s.vector is None or not own.channels or s.vector.dim != own.dims[own.pixels]:
+        return None
+    pixels = Pixels(own.dims[own.unit], own.dims[own.pixels])
+
+    def layouts(name: str) -> tuple[int, int] | None:
+        buffer = buffers.get((name, 0))
+        return (buffer.unit, buffer.pixels) if buffer is not None and buffer.channels == own.channels else None
+
+    return pixels.channel if is_flat(stage, pixels, inlined, layouts) else None
 
 
 def _unroll(dims: tuple[UnrolledDim, ...]) -> dict[str, tuple[int | None, int]]:

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.transposed_reads import dims_along_rows
-from tilesmith.scheduler.features.pipeline_features import MOST_CHANNELS
 from tilesmith.scheduler.features.transposed_reads import SHUFFLED_BYTES
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder

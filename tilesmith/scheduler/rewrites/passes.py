@@ -20,6 +20,7 @@ from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
+from tilesmith.scheduler.rewrites.interleave_channels import interleaved
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
@@ -166,6 +167,13 @@ NORMALIZATION = (
         "what is computed of them, and stages that are not outputs, have as few bits as they need",
         "registers and caches hold twice as many elements of half the size",
         lambda p, _: narrowed(p),
+    ),
+    _pass(
+        "interleave-channels",
+        "stages lie in memory as they were written",
+        "those between interleaved images that compute all channels alike lie as these",
+        "vectors along all elements of their rows are not taken apart into channels",
+        lambda p, _: interleaved(p),
     ),
 )
 """Passes that leave a pipeline in normal form. The same values; floats are added up in the same order if the schedule

@@ -22,6 +22,7 @@ _TOLD = {
     ),
     "tabulate-weights": ("what takes functions of few loops, and no data, is a table: {}", "analysis.invariants"),
     "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
+    "interleave-channels": ("channels lie side by side, as those of the images around: {}", "analysis.flat_rows"),
 }
 """By rule what is told: chosen, with the stages that changed, or the new ones where there are; and who decided it."""
 

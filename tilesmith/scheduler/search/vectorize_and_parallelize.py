@@ -29,7 +29,7 @@ from tilesmith.scheduler.ir.schedule.schedule import (
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
-from tilesmith.scheduler.search.taco2019.tiling import few_iterations
+from tilesmith.scheduler.search.taco2019.tiling import beside, few_iterations
 from tilesmith.scheduler.search.tile_sizes import Tiling
 from tilesmith.scheduler.search.update_loops import update_loops
 
@@ -153,9 +153,11 @@ def _placement(
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
     vector = wide_vector_of(stage, computed_bytes, platform, reduces_rows(members.facts, name))
     vector = vector_of(stage, computed_bytes, platform) if panel else vector
-    if vector is not None and order[0] != vector.dim:
+    along = next(d for d in order if d not in beside(stage))
+    if vector is not None and along != vector.dim:
         vector = None
-    inside = _inside_vectors(members, name, order[1:], outermost) if around and vector is not None else None
+    others = [d for d in order if d != along]
+    inside = _inside_vectors(members, name, others, outermost) if around and vector is not None else None
     if inside is not None:
         order = (inside, *(d for d in order if d != inside))
     updates = update_loops(members.facts, name, computed_bytes, platform, strict)

@@ -150,3 +150,24 @@ def narrow_integers(state: State, stage: str | None) -> State | str:
     Registers and caches hold twice as many elements of half the size.
     """
     return _run(state, "narrow-integers")
+
+
+@rule("interleave_channels", Example(
+    """
+    format: 1
+    name: soft
+    inputs: [{name: input, type: uint8, dims: [x, y, c], storage: [c, x, y]}]
+    stages:
+      - {name: f, dims: [x, y, c], value: "uint16(input(x, y, c)) + uint16(input(x + 1, y, c))"}
+      - {name: g, dims: [x, y, c], storage: [c, x, y], value: "uint8((f(x, y, c) + f(x, y + 1, c)) // 4)"}
+    outputs: [g]
+    estimates: {g: [[0, 4096], [0, 64], [0, 3]]}
+    """, "[]"), place="pipeline")  # fmt: skip
+def interleave_channels(state: State, stage: str | None) -> State | str:
+    """Stages between interleaved images, interleaved like these, where all of them compute all channels alike.
+
+        f(x, y, c) = g(x, y, c) + g(x + 1, y, c), planes     ->     the same, its channels side by side
+
+    Vectors along all elements of a row are not taken apart into channels.
+    """
+    return _run(state, "interleave-channels")

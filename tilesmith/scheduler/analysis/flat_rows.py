@@ -1,0 +1,112 @@
+"""Flat rows: stages that compute all channels of interleaved pixels alike, each of elements at its own channel.
+Whatever the shift, neighbours in memory read neighbours in memory: vectors run along all elements of a row, and no
+channel is told from another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tilesmith.scheduler.analysis.access_functions import Span, span_of, variable
+from tilesmith.scheduler.analysis.accesses import StageAccess, accesses, range_of
+from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, children
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+
+MOST_CHANNELS = 4
+"""Channels that lie side by side in memory beside rows of pixels, at most: of more, vectors run along them."""
+
+
+class Pixels(NamedTuple):
+    """The two dims of an image or of a stage that are fastest in memory: its channels, and places in a row."""
+
+    channel: str
+    place: str
+
+
+class PixelRead(NamedTuple):
+    """A read of pixels: the producer, and the positions of its dims that follow the reader's channel and place."""
+
+    producer: str
+    channel: int
+    place: int
+
+
+Layouts = Callable[[str], tuple[int, int] | None]
+"""Of an image or a stage by its name: the positions of the dims that are its channels and its places in a row; None
+where it has no pixels."""
+
+
+def is_flat(stage: Stage, pixels: Pixels, inlined: Mapping[str, Stage], layouts: Layouts) -> bool:
+    """True if the rows of `stage` are flat, whose own pixels lie as `pixels` says: if whatever moves along them, by way
+    of stages `inlined` too, lies like that."""
+    pending, seen = [(stage, pixels)], {(stage.name, pixels)}
+    while pending:
+        reads = pixel_reads(*pending.pop())
+        if reads is None:
+            return False
+        for read in reads:
+            producer = inlined.get(read.producer)
+            if producer is None:
+                if layouts(read.producer) != (read.channel, read.place):
+                    return False
+                continue
+            own = Pixels(producer.dims[read.channel], producer.dims[read.place])
+            if (producer.name, own) not in seen:
+                seen.add((producer.name, own))
+                pending.append((producer, own))
+    return True
+
+
+def pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
+    """What `stage` reads that moves with its channels and places, by steps of its own and at its own channel. None
+    where anything else of it does: a value that tells channels or places apart, an image of one channel."""
+    known = _known(stage)
+    if pixels not in known:
+        known[pixels] = _pixel_reads(stage, pixels)
+    return known[pixels]
+
+
+@once
+def _known(stage: Stage) -> dict[Pixels, tuple[PixelRead, ...] | None]:
+    """Memoised results of `pixel_reads`."""
+    return {}
+
+
+def _pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
+    if stage.updates or not all(_is_elementwise(value, pixels) for value in stage.values):
+        return None
+    found: dict[PixelRead, None] = {}
+    for a in accesses(stage):
+        moving = [d for d in range(len(a.used)) if not a.used[d].isdisjoint(pixels)]
+        spans = [(d, _span(stage, a, d)) for d in moving if not a.data[d]]
+        if not moving or (not spans and all(_is_elementwise(a.access.indices[d], pixels) for d in moving)):
+            continue
+        steps = {s.var: (d, s) for d, s in spans if s.known and s.rate == 1}
+        if len(moving) != len(pixels) or steps.keys() != {*pixels}:
+            return None
+        (channel, own), (place, _) = steps[pixels.channel], steps[pixels.place]
+        if own.lo != 0 or own.hi != 0:
+            return None
+        found[PixelRead(a.producer, channel, place)] = None
+    return tuple(found)
+
+
+def _span(stage: Stage, a: StageAccess, d: int) -> Span:
+    """Where an index goes inside of the image that it reads: boundaries change nothing there."""
+    env = {n: variable(n) for n in stage.dims} | {r.name: range_of(r) for r in a.reductions}
+    return span_of(inside(a.access.indices[d], a.producer), env)
+
+
+def _is_elementwise(e: Expr, pixels: Pixels) -> bool:
+    """True of what is made of channels and places by what is read there alone."""
+    pending, seen = [e], set[int]()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Var) and part.name in pixels:
+            return False
+        if not isinstance(part, Access) and id(part) not in seen:
+            seen.add(id(part))
+            pending += children(part)
+    return True
