@@ -9,14 +9,15 @@ from sqlalchemy import func, select
 
 from tilesmith import platforms
 from tilesmith.app.service.schedules import repository
-from tilesmith.app.service.schedules.answers import Decided
+from tilesmith.app.service.schedules.answers import CANDIDATES_FORM, Decided, Question
 from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
-from tilesmith.app.service.schedules.work import generate
+from tilesmith.app.service.schedules.work import candidates, generate
 from tilesmith.app.service.tables import kept_forms, made_forms
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.compiler import Options, compile_pipeline, decide
 from tilesmith.scheduler.frontends.document.limits import Limits
-from tilesmith.scheduler.search import explain
+from tilesmith.scheduler.ir.schedule.document import to_document
+from tilesmith.scheduler.search import candidate_table, explain
 from tilesmith.scheduler.search.params import PARAMS
 
 MACHINE = "i7-6700"
@@ -45,7 +46,7 @@ def test_a_schedule_takes_less_than_8_kb(real, name):
 
 def test_forms_that_are_made_are_what_the_search_found(real):
     body = stored(real, "harris")
-    whole = compile_pipeline(pipelines.load("harris"), platforms.load(MACHINE), Options(), top=PARAMS.listed_candidates)
+    whole = compile_pipeline(pipelines.load("harris"), platforms.load(MACHINE), Options())
     wanted = {
         "code.c": whole.source.code,
         "code.h": whole.source.header,
@@ -59,12 +60,40 @@ def test_forms_that_are_made_are_what_the_search_found(real):
         assert set(made) == {"source.json", "loopnest.txt", "explain.txt"}
 
 
+def test_candidates_are_made_when_they_are_asked_for(real):
+    body = stored(real, "harris")
+    db = real.context.db
+    assert not {n for n in repository.others(db, body["id"]) if n.startswith("candidates")}
+    table = real.client.get(body["links"]["candidates"]).json()["items"]
+    found = decide(
+        pipelines.load("harris"), platforms.load(MACHINE), Options(), None, PARAMS.listed_candidates
+    ).candidates
+    assert [{k: v for k, v in row.items() if k != "links"} for row in table] == candidate_table.to_document(found)
+    for row, candidate in zip(table, found, strict=True):
+        assert real.client.get(row["links"]["schedule.json"]).json() == to_document(candidate.schedule)
+    texts = json.loads(repository.find_form(db, body["id"], CANDIDATES_FORM).content)
+    assert len(texts) == len(table) + 1
+
+
+def test_the_schedule_itself_is_the_first_candidate_whatever_is_found_now(real):
+    body = stored(real, "harris")
+    kept = repository.others(real.context.db, body["id"])
+    asked = Question(kept["pipeline.json"], json.loads(kept["platform.json"]), "default", False, None)
+    second = candidates(asked, "a", kept["schedule.json"])["candidates/2/schedule.json"]
+    again = candidates(asked, "a", second.encode())
+    assert again["candidates/1/schedule.json"] == second
+    assert kept["schedule.json"].decode() == again["candidates/2/schedule.json"]
+    first, *others = json.loads(again["candidates"])["items"]
+    assert (first["rank"], first["differs"]) == (1, "")
+    assert all(row["differs"] for row in others)
+
+
 def test_the_cost_of_a_candidate_is_predicted_again(real):
     body = stored(real, "harris")
     kept = repository.others(real.context.db, body["id"])
-    table = json.loads(kept["candidates"])["items"]
+    table = real.client.get(body["links"]["candidates"]).json()["items"]
     for row in table[:3]:
-        schedule = kept[f"candidates/{row['rank']}/schedule.json"]
+        schedule = real.client.get(row["links"]["schedule.json"]).content
         decided = Decided(kept["pipeline.json"], kept["platform.json"], schedule, None, True, "ecm")
         predicted = generate(decided, Limits()).predicted
         assert predicted["total"] == row["predicted"]

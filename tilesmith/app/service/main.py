@@ -164,7 +164,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         strategies=strategies,
         schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
         jobs=jobs,
-        runner=JobRunner(db, settings, jobs, metrics, partial(_new_pool, settings.pool), job, engine.generate),
+        runner=JobRunner(db, settings, jobs, metrics, partial(_new_pool, settings.pool), engine, job),
         baselines=Baselines(db),
         webhooks=Webhooks(db, settings),
         tracing=Tracing(settings.otlp_endpoint),

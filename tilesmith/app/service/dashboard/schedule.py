@@ -18,7 +18,7 @@ from tilesmith.app.service.dashboard.schedule_charts import Spec, tile_map
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import repository as job_rows
 from tilesmith.app.service.jobs.service import summary as job_summary
-from tilesmith.app.service.schedules import lists, notes, repository
+from tilesmith.app.service.schedules import lists, notes
 
 SHOWN_JOBS = 20
 SHOWN_OTHERS = 20
@@ -30,7 +30,7 @@ async def stored(services: Context, schedule_id: str) -> Stored:
     """The schedule of that id with what pages show; ApiError `schedule_not_found`."""
     content = await asyncio.to_thread(services.schedules.get, schedule_id)
     figures, lacking = await services.schedules.text(schedule_id, "figures.json")
-    candidates = await asyncio.to_thread(_candidates, services, schedule_id)
+    table, _ = await services.schedules.text(schedule_id, "candidates")
     texts = {}
     for name in TEXTS:
         text, why_not = await services.schedules.text(schedule_id, name)
@@ -40,17 +40,10 @@ async def stored(services: Context, schedule_id: str) -> Stored:
         content.etag,
         json.loads(content.content),
         json.loads(figures) if figures else None,
-        candidates,
+        json.loads(table) if table else {},
         texts,
         lacking,
     )
-
-
-def _candidates(services: Context, schedule_id: str) -> dict[str, Any]:
-    """The table of candidates, empty where the schedule was made by a version that kept none."""
-    found = repository.find_form(services.db, schedule_id, "candidates")
-    table: dict[str, Any] = json.loads(found.content) if found is not None else {}
-    return table if table.get("items") else {}
 
 
 @router.get("/schedules/{schedule_id}", dependencies=[Page], response_class=HTMLResponse)

@@ -40,14 +40,15 @@ from tilesmith.app.service.jobs.repository import Claim
 from tilesmith.app.service.jobs.schemas import CompareRequest, CompareResult, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.jobs.states import State
-from tilesmith.app.service.jobs.tune import Generate, Outcome, answer, candidates, tune_candidates
+from tilesmith.app.service.jobs.tune import Outcome, answer, candidates, tune_candidates
 from tilesmith.app.service.jobs.work import Built, Task, build_library, run_library
 from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.schedules.answers import Answer, Decided, Generated, compact
-from tilesmith.app.service.schedules.service import source_of, store
+from tilesmith.app.service.schedules.engine import Engine
+from tilesmith.app.service.schedules.service import candidates_of, source_of, store
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.tracing import Tracing
 from tilesmith.platforms import PlatformError
@@ -113,8 +114,8 @@ class Stopped(Exception):
 
 
 class JobRunner:
-    """Threads that take jobs and watch over them. `work` replaces what a job does in tests; `generate` makes the C of
-    a candidate."""
+    """Threads that take jobs and watch over them. `work` replaces what a job does in tests; the `engine` makes C, and
+    the candidates of a search."""
 
     def __init__(
         self,
@@ -123,8 +124,8 @@ class JobRunner:
         jobs: Jobs,
         metrics: Metrics,
         new_pool: Callable[[int], Pool],
+        engine: Engine,
         work: Callable[[Task, Claim, Watch], dict[str, Any]] | None = None,
-        generate: Generate | None = None,
     ) -> None:
         self._db = db
         self._settings = settings
@@ -132,7 +133,7 @@ class JobRunner:
         self._metrics = metrics
         self._new_pool = new_pool
         self._work = work or do
-        self._generate = generate
+        self._engine = engine
         self._pool: Pool | None = None
         self.name = uuid.uuid4().hex
         self._threads: list[threading.Thread] = []
@@ -326,7 +327,7 @@ class JobRunner:
             job_id=job_id,
             pipeline=kept["pipeline.json"],
             platform=kept["platform.json"],
-            source=source_of(self._db, self._code, schedule_id),
+            source=source_of(self._db, self._engine, schedule_id),
             data_dir=settings.data_dir.absolute(),
             build_timeout_s=settings.build_timeout_s,
             build_cache_bytes=settings.build_cache_bytes,
@@ -335,11 +336,6 @@ class JobRunner:
             limits=settings.limits,
             image_bytes=settings.image_bytes,
         )
-
-    def _code(self, decided: Decided) -> Generated:
-        if self._generate is None:
-            raise ApiError("internal", "nothing makes code here")
-        return self._generate(decided)
 
     def _stopped(self, claim: Claim, why: str) -> None:
         if why == "cancel":
@@ -481,14 +477,16 @@ class Watch:
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a candidate."""
-        return self._runner._code(decided)
+        return self._runner._engine.generate(decided)
 
     def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The document of the job's schedule, and its forms."""
-        found = schedule_rows.find(self._runner._db, self._claim.schedule_id)
+        """The document of the job's schedule, and its forms, those of its candidates among them."""
+        db, schedule_id = self._runner._db, self._claim.schedule_id
+        found = schedule_rows.find(db, schedule_id)
         if found is None:
             raise ApiError("schedule_not_found", "the schedule is gone")
-        return json.loads(found.content), schedule_rows.others(self._runner._db, self._claim.schedule_id)
+        candidates = candidates_of(db, self._runner._engine, schedule_id)
+        return json.loads(found.content), candidates | schedule_rows.others(db, schedule_id)
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         stored = self._runner.stored

@@ -62,8 +62,6 @@ class Candidate:
 
 def candidates(task: Task, count: int, base: dict[str, Any], forms: Forms, generate: Generate) -> list[Candidate]:
     """The first `count` candidates of the schedule that has this document and these forms."""
-    if "candidates" not in forms:
-        raise ApiError("candidate_not_found", "the schedule was made when no candidates were kept")
     backend, model = base["options"].get("backend"), base["predicted"]["model"]
 
     def made(rank: int) -> Generated | WorkerError:

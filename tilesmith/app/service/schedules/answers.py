@@ -19,6 +19,8 @@ from tilesmith.scheduler.strategies.document import StrategyDocument
 
 SOURCE_FORM = "source.json"  # not served: what the workers need to build the library
 
+CANDIDATES_FORM = "candidates.json"  # not served: the table of candidates and their schedules, by the forms' names
+
 ANSWER = "answer"
 """The form that is the schedule's document."""
 
@@ -38,6 +40,7 @@ MEDIA_TYPES = {
     "pipeline.json": "application/json",
     "platform.json": "application/json",
     SOURCE_FORM: "application/json",
+    CANDIDATES_FORM: "application/json",
 }
 
 
@@ -52,13 +55,19 @@ MADE_FORMS = (
     "tiles.json",
     "explain.txt",
     SOURCE_FORM,
+    CANDIDATES_FORM,
 )
 """Forms, of schedules and of candidates, that can be made from those that are kept: made when first asked for."""
 
 
 def candidate_form(rank: int, name: str) -> str:
-    """The name of a form of a candidate: `schedule.json`, or `loopnest.txt`, which is made when it is asked for."""
+    """The name of a form of a candidate: `schedule.json`, or `loopnest.txt`."""
     return f"candidates/{rank}/{name}"
+
+
+def is_of_candidates(form: str) -> bool:
+    """True if CANDIDATES_FORM has the form: the table of the candidates, or one as data."""
+    return form == "candidates" or (form.startswith("candidates/") and form.endswith("/schedule.json"))
 
 
 def is_made(form: str) -> bool:

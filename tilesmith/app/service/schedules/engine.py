@@ -95,7 +95,7 @@ class _Slot:
 
 
 class Engine:
-    """Runs `inspect`, `inspect_strategy`, `import_content`, `key`, `answer`, `derive` and `generate` of `functions`,
+    """Runs `inspect`, `inspect_strategy`, `import_content`, `key`, `answer`, `candidates`, `derive` and `generate` of
     in processes that begin with its `warm_up`: the module app.service.schedules.work, or a test's own.
 
     Clients share the processes fairly. One of them, where there are several, is for short work alone. A process that
@@ -146,12 +146,24 @@ class Engine:
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
         return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
 
+    async def candidates(self, question: Question, schedule_id: str, schedule: bytes) -> dict[str, str]:
+        return await self.run(self.functions.candidates, question, schedule_id, schedule)
+
     async def code(self, decided: Decided) -> Generated:
         return await self.run(self.functions.generate, decided, self.settings.limits)
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
-        result: Generated | ApiError = self.submit(self.functions.generate, decided, self.settings.limits).result()
+        made: Generated = self._waited(self.functions.generate, decided, self.settings.limits)
+        return made
+
+    def search(self, question: Question, schedule_id: str, schedule: bytes) -> dict[str, str]:
+        """`candidates`, waited for. For threads of jobs."""
+        found: dict[str, str] = self._waited(self.functions.candidates, question, schedule_id, schedule)
+        return found
+
+    def _waited(self, function: Callable[..., T | ApiError], *arguments: object) -> T:
+        result: T | ApiError = self.submit(function, *arguments).result()
         if isinstance(result, ApiError):
             raise result
         return result

@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -22,14 +22,16 @@ from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import (
+    CANDIDATES_FORM,
     CODE_FORMS,
     SOURCE_FORM,
     Answer,
     Decided,
-    Generated,
     Question,
     candidate_form,
+    compact,
     is_made,
+    is_of_candidates,
     media_type,
     source_form,
 )
@@ -39,7 +41,9 @@ from tilesmith.app.service.schedules.repository import Content
 from tilesmith.app.service.schedules.schemas import Options
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.strategies.service import Strategies
+from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.search import explain
+from tilesmith.scheduler.search.written import METHOD
 
 log = structlog.get_logger("tilesmith.schedules")
 
@@ -227,6 +231,8 @@ class Schedules:
         if name in CODE_FORMS:
             source = json.loads((await self.form(schedule_id, SOURCE_FORM)).content)
             return Content(media_type(name), source[CODE_FORMS[name]].encode())
+        if is_of_candidates(name):
+            return _found(await self._of_candidates(schedule_id, name), schedule_id)
         found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
         if found is None and is_made(name):
             content = await self._made(schedule_id, name)
@@ -244,18 +250,32 @@ class Schedules:
                 raise
             return "", error.detail
 
+    async def _of_candidates(self, schedule_id: str, name: str) -> Content | None:
+        """The table of candidates or one of them as data, from the store where they were timed."""
+        kept = await asyncio.to_thread(repository.others, self._db, schedule_id)
+        if "candidates" in kept:
+            found = kept.get(name)
+        else:
+            texts: dict[str, str] = json.loads((await self.form(schedule_id, CANDIDATES_FORM)).content)
+            found = texts[name].encode() if name in texts else None
+        return None if found is None else Content(media_type(name), found)
+
     async def _made(self, schedule_id: str, name: str) -> bytes:
         """A form of MADE_FORMS, of this schedule or of a candidate of it; ApiError `schedule_not_found`."""
         kept = await asyncio.to_thread(repository.others, self._db, schedule_id)
-        of, _, name = name.rpartition("/")
-        schedule = kept.get(f"{of}/schedule.json" if of else "schedule.json")
-        if schedule is None:
+        if not kept:
             raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+        of, _, name = name.rpartition("/")
+        schedule = (await self.form(schedule_id, f"{of}/schedule.json")).content if of else kept["schedule.json"]
         if name == "explain.txt":
             return (await asyncio.to_thread(explain.text_of, json.loads(kept["explain"]))).encode()
         if name == SOURCE_FORM:
             answer = await asyncio.to_thread(self.get, schedule_id)
             return source_form((await self._engine.code(decided(answer.content, kept))).source)
+        if name == CANDIDATES_FORM:
+            answer = await asyncio.to_thread(self.get, schedule_id)
+            again = asked_again(answer.content, kept, self._settings.limits)
+            return compact(await self._engine.candidates(again, schedule_id, schedule)).encode()
         return await self._engine.derive(name, kept["pipeline.json"], kept["platform.json"], schedule)
 
     async def candidate(self, schedule_id: str, rank: int, name: str) -> Content:
@@ -275,14 +295,51 @@ def decided(answer: bytes, kept: Mapping[str, bytes]) -> Decided:
     return Decided(kept["pipeline.json"], kept["platform.json"], kept["schedule.json"], backend)
 
 
-def source_of(db: Database, generate: Callable[[Decided], Generated], schedule_id: str) -> bytes:
+def asked_again(answer: bytes, kept: Mapping[str, bytes], limits: Limits) -> Question:
+    """The question that a schedule answers, from its own document and the forms that are kept."""
+    document = json.loads(answer)
+    asked = document["options"]
+    written = kept["schedule.json"] if document["method"] == METHOD else None
+    return Question(
+        kept["pipeline.json"],
+        json.loads(kept["platform.json"]),
+        asked["method"],
+        asked["strict"],
+        asked["deadline_ms"],
+        limits,
+        asked.get("fixed", {}),
+        cost_model=asked.get("cost_model"),
+        strategy=asked.get("strategy"),
+        backend=asked.get("backend"),
+        schedule=written,
+    )
+
+
+def candidates_of(db: Database, engine: Engine, schedule_id: str) -> dict[str, bytes]:
+    """What CANDIDATES_FORM has, made now where there is none; nothing where candidates are kept. It waits: for threads
+    of jobs."""
+    kept = repository.others(db, schedule_id)
+    if "candidates" in kept:
+        return {}
+    found = repository.find_form(db, schedule_id, CANDIDATES_FORM)
+    if found is not None:
+        texts: dict[str, str] = json.loads(found.content)
+    else:
+        answer = _found(repository.find(db, schedule_id), schedule_id)
+        again = asked_again(answer.content, kept, engine.settings.limits)
+        texts = engine.search(again, schedule_id, kept["schedule.json"])
+        repository.add_form(db, schedule_id, CANDIDATES_FORM, compact(texts).encode())
+    return {name: text.encode() for name, text in texts.items()}
+
+
+def source_of(db: Database, engine: Engine, schedule_id: str) -> bytes:
     """The form SOURCE_FORM, made now where there is none; ApiError `schedule_not_found`. It waits: for threads of
     jobs."""
     found = repository.find_form(db, schedule_id, SOURCE_FORM)
     if found is not None:
         return found.content
     answer = _found(repository.find(db, schedule_id), schedule_id)
-    content = source_form(generate(decided(answer.content, repository.others(db, schedule_id))).source)
+    content = source_form(engine.generate(decided(answer.content, repository.others(db, schedule_id))).source)
     repository.add_form(db, schedule_id, SOURCE_FORM, content)
     return content
 

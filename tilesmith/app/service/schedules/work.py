@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
@@ -48,9 +48,10 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.rewrites.passes import rewrite
-from tilesmith.scheduler.search import SearchOptions, SearchResult, candidate_table, explain
+from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
 from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.registry import method
 from tilesmith.scheduler.search.tile_costs import tile_costs
 from tilesmith.scheduler.search.written import priced
 from tilesmith.scheduler.strategies import document as strategies
@@ -112,7 +113,7 @@ def answer(question: Question, schedule_id: str | None = None) -> Answer | ApiEr
     try:
         pipeline, platform, options = _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
-        found = decide(pipeline, platform, _within(options, parse_ms), time.perf_counter, PARAMS.listed_candidates)
+        found = decide(pipeline, platform, _within(options, parse_ms), time.perf_counter)
         decided = time.perf_counter()
         buffers = declared_buffers(found.plan, platform, options.backend)
         ended = time.perf_counter()
@@ -128,6 +129,26 @@ def answer(question: Question, schedule_id: str | None = None) -> Answer | ApiEr
         return ApiError("out_of_memory", "scheduling needs more memory than the service allows")
     except RecursionError:
         return ApiError("limit_exceeded", "the chain of stages is longer than the scheduler can follow")
+
+
+def candidates(question: Question, schedule_id: str, schedule: bytes) -> dict[str, str] | ApiError:
+    """The table of candidates and each as data, JSON by the names of their forms: the schedule that answers the
+    question first, then the others that the search finds."""
+    try:
+        pipeline, platform, options = _load(question)
+        found = decide(pipeline, platform, options, time.perf_counter, PARAMS.listed_candidates).candidates
+        chosen = schedule_document.from_document(json.loads(schedule))
+        if found[0].schedule != chosen:  # a deadline came, or an earlier version has searched
+            model = options.cost_model or method(options.method).model
+            (own,) = priced(pipeline, chosen, platform, SearchOptions(cost_model=model)).candidates
+            found = (own, *(c for c in found if c.schedule != chosen))[: PARAMS.listed_candidates]
+        texts = {"candidates": compact(_table(schedule_id, found))}
+        for rank, candidate in enumerate(found, start=1):
+            document = schedule_document.to_document(candidate.schedule if rank > 1 else chosen)
+            texts[candidate_form(rank, "schedule.json")] = compact(document)
+        return texts
+    except TilesmithError as error:
+        return _refusal(error, "")
 
 
 def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits: Limits) -> bytes | ApiError:
@@ -275,16 +296,13 @@ def _forms(found: _Found, pipeline: PipelineIdentity, decided: dict[str, Any]) -
         "explain": compact(plain(explain.to_document(result.schedule, result.trace, result.predicted))),
         "pipeline.json": pipeline.document.decode(),
         "platform.json": found.platform.model_dump_json(),
-        "candidates": compact(_candidates(found)),
     }
-    for rank, candidate in enumerate(result.candidates, start=1):
-        texts[candidate_form(rank, "schedule.json")] = compact(schedule_document.to_document(candidate.schedule))
     return {name: text.encode() for name, text in texts.items()}
 
 
-def _candidates(found: _Found) -> dict[str, Any]:
+def _table(schedule_id: str, found: Sequence[Candidate]) -> dict[str, Any]:
     """The table of the candidates, with links to their forms."""
-    base = f"/v1/schedules/{found.id}"
+    base = f"/v1/schedules/{schedule_id}"
     items = [
         figures
         | {
@@ -292,7 +310,7 @@ def _candidates(found: _Found) -> dict[str, Any]:
                 name: f"{base}/{candidate_form(figures['rank'], name)}" for name in ("schedule.json", "loopnest.txt")
             }
         }
-        for figures in candidate_table.to_document(found.result.candidates)
+        for figures in candidate_table.to_document(found)
     ]
-    predicted = found.result.predicted
+    predicted = found[0].predicted
     return {"model": predicted.model, "unit": predicted.unit, "items": plain(items)}
