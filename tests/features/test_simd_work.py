@@ -432,6 +432,29 @@ def test_places_that_do_not_move_along_the_memory_of_an_inlined_stage_move_along
     assert read.looked_up
 
 
+def test_neighbours_at_a_place_that_data_says_for_all_of_them_are_loaded_together() -> None:
+    document = {
+        "format": 1, "name": "scored",
+        "inputs": [
+            {"name": "image", "type": "uint16", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}},
+            {"name": "guess", "type": "int32", "dims": ["tx", "ty"]},
+        ],
+        "stages": [
+            {"name": "offset", "dims": ["tx", "ty"], "value": "clamp(guess(tx, ty), -16, 16)"},
+            {
+                "name": "score", "dims": ["x", "tx", "ty"],
+                "value": "sum(absd(image(8 * tx + r, 8 * ty), image(8 * tx + r + x + offset(tx, ty), 8 * ty + 1))"
+                " for r in range(16))",
+            },
+        ],
+        "outputs": ["score"], "estimates": {"score": [[0, 8], [0, 64], [0, 48]]},
+    }  # fmt: skip
+    (read,) = (r for r in gather(normalise(load(document))).stages["score"].reads if r.producer == "image")
+    assert not read.looked_up
+    assert read.data_of == {"tx", "ty"}
+    assert read.beside == ("x", "x")
+
+
 def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
     document = {
         "format": 1, "name": "scaled",

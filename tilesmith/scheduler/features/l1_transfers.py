@@ -36,6 +36,8 @@ def loads(
     parts = _table(producer, read, run)
     if parts:
         return (Transfer("table", size, times, parts),)
+    if read.beside is not None and read.beside == (run.row, producer.storage[0]):
+        return (Transfer("unaligned", size, times),)
     if read.looked_up or read.computed or (producer.storage and not spans_of[producer.storage[0]].known):
         if _is_pixels(members, producer):
             return (Transfer("pixels", size, times, producer.extents[-1]),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate
@@ -18,6 +18,7 @@ from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
+from tilesmith.scheduler.analysis.linear_combinations import terms
 from tilesmith.scheduler.analysis.reuse import overlap_in
 from tilesmith.scheduler.analysis.row_scans import RowScan, row_scan
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
@@ -31,7 +32,7 @@ from tilesmith.scheduler.features.operation_counts import (
 from tilesmith.scheduler.features.operation_counts import together as typed_together
 from tilesmith.scheduler.ir.memo import Memo
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, InputBound, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Expr, InputBound, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 
 SHORT_ROW = 16
@@ -53,7 +54,8 @@ class Read(NamedTuple):
     the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
     go alike. `computed`: where is read depends on floats that follow no line, for neighbours in memory on others.
     `data_of` and `floats_of` have the dims by which places that depend on data and on floats differ, along memory or
-    not: whoever computes the stage inline may go along another.
+    not: whoever computes the stage inline may go along another. `beside`: a dim, and the producer's of which its
+    neighbours read neighbours, or the same, whatever else the places depend on that it does not change.
     """
 
     producer: str
@@ -68,6 +70,7 @@ class Read(NamedTuple):
     computed: bool = False
     data_of: frozenset[str] = frozenset()
     floats_of: frozenset[str] = frozenset()
+    beside: tuple[str, str] | None = None
 
     @property
     def executed(self) -> float:
@@ -318,14 +321,13 @@ class _Reader:
         if producer in self.wholes or any(not s.known for found in each for s in found):
             rough = reduce(_hulls, map(self._rough, those, each))
         along_memory = self.stage.storage[:1]
-        data_of = frozenset(d for a in those for data, of in zip(a.data, a.used, strict=True) if data for d in of)
-        floats_of = frozenset(
-            d
-            for a, found in zip(those, each, strict=True)
-            for s, of, index in zip(found, a.used, a.access.indices, strict=True)
-            if s.var is None and of and _of_floats(index)
-            for d in of
-        )
+        data_of, floats_of = set[str](), set[str]()
+        for a, found in zip(those, each, strict=True):
+            for s, data, index in zip(found, a.data, a.access.indices, strict=True):
+                if data:
+                    data_of |= _variables(index, lambda e: isinstance(e, Access))
+                if s.var is None:
+                    floats_of |= _variables(index, lambda e: e.type.is_float)
         looked_up, computed = not data_of.isdisjoint(along_memory), not floats_of.isdisjoint(along_memory)
         indices = [i for a in those for i in a.access.indices] if looked_up else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
@@ -333,8 +335,20 @@ class _Reader:
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
-        of = (data_of, floats_of)
+        beside = self._beside(producer, those) if rough and along_memory else None
+        of = (frozenset(data_of), frozenset(floats_of), beside)
         return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
+
+    def _beside(self, producer: str, those: list[StageAccess]) -> tuple[str, str] | None:
+        """The dim of the stage along memory, and that of the producer which alone moves with it, step by step."""
+        moving = set[str]()
+        for a in those:
+            for dim, index in zip(self.at.dims[producer], a.access.indices, strict=True):
+                step = _step(inside(index, producer), self.stage.storage[0])
+                if step not in (0, 1):
+                    return None
+                moving |= {dim} if step else set()
+        return (self.stage.storage[0], moving.pop()) if len(moving) == 1 else None
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -423,9 +437,21 @@ class _Reader:
         return overlap_in(tuple(spans), loop)
 
 
-def _of_floats(index: Expr) -> bool:
-    """True if an index is computed of floats: neighbours are at places that no step tells."""
-    return any(e.type.is_float for e in walk(index))
+def _variables(index: Expr, counts: Callable[[Expr], bool]) -> set[str]:
+    """The variables in those parts of an index that count, as data or as floats: neighbours along others are at places
+    that a step tells."""
+    return {e.name for part in walk(index) if counts(part) for e in walk(part) if isinstance(e, Var)}
+
+
+def _step(index: Expr, dim: str) -> int | None:
+    """How far an index goes with each step of a dim, inside of a clamp; None where it follows no line."""
+    while isinstance(index, Call) and index.function == "clamp":
+        index = index.args[0]
+    found = [t for t in terms(index) if any(isinstance(e, Var) and e.name == dim for e in walk(t.body))]
+    if any(t.coefficient.factors or not isinstance(t.body, Var) for t in found):
+        return None
+    total = sum(t.coefficient.number for t in found)
+    return int(total) if total == int(total) else None
 
 
 def _alike(each: list[tuple[Span, ...]], points: list[float]) -> tuple[tuple[tuple[Span, ...], float], ...]:
@@ -448,7 +474,8 @@ def together(a: Read, b: Read) -> Read:
     points, bounded, computed = a.points + b.points, a.bounded and b.bounded, a.computed or b.computed
     found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
-    return found._replace(bounded=bounded, computed=computed, data_of=of[0], floats_of=of[1])
+    beside = a.beside if a.beside == b.beside else None
+    return found._replace(bounded=bounded, computed=computed, data_of=of[0], floats_of=of[1], beside=beside)
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -474,7 +501,11 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
     looked_up, computed = not data_of.isdisjoint(along), not floats_of.isdisjoint(along)
     skipped, bounded = points - executed, read.bounded and via.bounded
     found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
-    found = found._replace(bounded=bounded, computed=computed, data_of=data_of, floats_of=floats_of)
+    straight = [d for d, s in zip(dims, via.spans, strict=True) if s.var is not None and s.var in along]
+    beside = None
+    if read.beside is not None and straight == [read.beside[0]] and own[straight[0]].rate == 1:
+        beside = along[0], read.beside[1]
+    found = found._replace(bounded=bounded, computed=computed, data_of=data_of, floats_of=floats_of, beside=beside)
     return found.at_most(box_points(spans))
 
 
