@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import floor, isfinite, log10
 from typing import Any, Protocol
 
 from tilesmith.cost_models.amounts import Amount
@@ -78,14 +79,14 @@ class Breakdown:
         return {
             "model": self.model,
             "unit": self.unit,
-            "total": _plain(self.total),
+            "total": told(self.total),
             "unsure": list(self.unsure),
             "stages": [
                 {
                     "stage": s.stage,
                     "group": s.group,
-                    "total": _plain(s.total),
-                    "terms": {t.name: _plain(t.value) for t in s.terms},
+                    "total": told(s.total),
+                    "terms": {t.name: told(t.value) for t in s.terms},
                     **({"unsure": list(s.unsure)} if s.unsure else {}),
                 }
                 for s in self.stages
@@ -110,8 +111,12 @@ class Breakdown:
         )
 
 
-def _plain(value: Amount) -> float:
-    number = float(value)
+def told(cost: Amount) -> float:
+    """The cost as documents tell it, a plain number: to six digits, and to the hundredth at least. More would say
+    nothing, and take most of the room of what is stored."""
+    number = float(cost)
+    if number and isfinite(number):
+        number = round(number, max(2, 5 - floor(log10(abs(number)))))
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 

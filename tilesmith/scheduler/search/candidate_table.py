@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilesmith.cost_models.interface import told
 from tilesmith.scheduler.ir.schedule.difference import differences, in_a_line
 from tilesmith.scheduler.search import Candidate, pareto
 
@@ -35,7 +36,7 @@ def to_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     return [
         {
             "rank": r.rank,
-            "predicted": float(r.candidate.predicted.total),
+            "predicted": float(told(r.candidate.predicted.total)),
             "memory_bytes": r.candidate.memory_bytes,
             "recompute": round(r.candidate.recompute, 6),
             "parallelism": r.candidate.parallelism,

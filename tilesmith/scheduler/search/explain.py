@@ -29,7 +29,7 @@ SHOWN = 8
 def to_text(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None) -> str:
     """Every decision in the order it was made, rejected candidates with their cost and reason, then what each stage
     is predicted to cost. Plain text, a line at most 120 characters where names allow."""
-    return _to_text(schedule.pipeline, schedule.degraded, trace, predicted)
+    return text_of(to_document(schedule, trace, predicted))
 
 
 def text_of(document: dict[str, Any]) -> str:

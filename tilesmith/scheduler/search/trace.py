@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from tilesmith.cost_models.interface import told
+
 Kind = Literal[
     "rewriting",
     "fixed",
@@ -96,8 +98,8 @@ class Trace:
                     "chosen": d.chosen,
                     "reason": d.reason,
                     "source": d.source,
-                    "cost": d.cost,
-                    "rejected": [{"choice": r.choice, "reason": r.reason, "cost": r.cost} for r in d.rejected],
+                    "cost": _told(d.cost),
+                    "rejected": [{"choice": r.choice, "reason": r.reason, "cost": _told(r.cost)} for r in d.rejected],
                 }
                 for d in self.decisions
             ],
@@ -115,3 +117,7 @@ class Trace:
             ),
             tuple(map(Applied.from_document, document.get("steps", ()))),
         )
+
+
+def _told(cost: float | None) -> float | None:
+    return None if cost is None else told(cost)

@@ -23,6 +23,8 @@ CANDIDATES_FORM = "candidates.json"  # not served: the table of candidates and t
 
 ANSWER = "answer"
 """The form that is the schedule's document."""
+EXPLANATION = "explain"
+"""The form with every decision, and with what the answer predicts."""
 
 MEDIA_TYPES = {
     ANSWER: "application/json",
@@ -35,7 +37,7 @@ MEDIA_TYPES = {
     "figures.json": "application/json",
     "tiles.json": "application/json",
     "candidates": "application/json",
-    "explain": "application/json",
+    EXPLANATION: "application/json",
     "explain.txt": "text/plain; charset=utf-8",
     "pipeline.json": "application/json",
     "platform.json": "application/json",

@@ -16,8 +16,15 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
-from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
+from tilesmith.app.service.schedules.answers import ANSWER, EXPLANATION, Answer, compact, is_made, media_type
+from tilesmith.app.service.schedules.packing import (
+    pack,
+    pack_one,
+    unpack,
+    unpack_one,
+    with_predicted,
+    without_predicted,
+)
 from tilesmith.app.service.tables import (
     jobs,
     kept_forms,
@@ -49,7 +56,8 @@ class Content:
 
 def find(db: Database, schedule_id: str) -> Content | None:
     """The document of a schedule."""
-    packed = _kept(db, schedule_id, _ANSWER)
+    with db.read() as connection:
+        packed = connection.execute(_ANSWER, {"id": schedule_id}).scalar_one_or_none()
     return None if packed is None else Content(media_type(ANSWER), unpack_one(packed))
 
 
@@ -63,21 +71,22 @@ def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
 
 def others(db: Database, schedule_id: str) -> dict[str, bytes]:
     """The forms of a schedule that are kept but for its document, by name."""
-    packed = _kept(db, schedule_id, _OTHERS)
-    return {} if packed is None else unpack(packed)
-
-
-def _of_id(column: Column[bytes]) -> Select[bytes]:
-    """The query of a column of a schedule, made once: that would take as long as the look into the store."""
-    return select(column).where(kept_forms.c.schedule_id == bindparam("id"))
-
-
-_ANSWER, _OTHERS = _of_id(kept_forms.c.answer), _of_id(kept_forms.c.others)
-
-
-def _kept(db: Database, schedule_id: str, query: Select[bytes]) -> bytes | None:
     with db.read() as connection:
-        return connection.execute(query, {"id": schedule_id}).scalar_one_or_none()
+        row = connection.execute(_FORMS, {"id": schedule_id}).first()
+    if row is None:
+        return {}
+    forms = unpack(row.others)
+    if EXPLANATION in forms:
+        forms[EXPLANATION] = with_predicted(forms[EXPLANATION], unpack_one(row.answer))
+    return forms
+
+
+def _of_id(*columns: Column[bytes]) -> Select[*tuple[Any, ...]]:
+    """The query of columns of a schedule, made once: that would take as long as the look into the store."""
+    return select(*columns).where(kept_forms.c.schedule_id == bindparam("id"))
+
+
+_ANSWER, _FORMS = _of_id(kept_forms.c.answer), _of_id(kept_forms.c.answer, kept_forms.c.others)
 
 
 def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
@@ -119,7 +128,10 @@ def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str, owner: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
-    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(answer.forms)}
+    kept = dict(answer.forms)
+    if EXPLANATION in kept:
+        kept[EXPLANATION] = without_predicted(kept[EXPLANATION], compact(answer.body["predicted"]).encode())
+    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(kept)}
     size = len(forms["answer"]) + len(forms["others"])
     row = {
         "id": answer.id,
