@@ -57,6 +57,7 @@ static int by_each_{name}(void) {{
         for (int j = 0; j < {lanes}; j++) {{
             b[j] = ({t})value((int)(n / 64 * (n % 3 == 0 ? 77 : 1)), 3, {least}, {most});
             a[j] = ({t})value((int)n + j, (int64_t)b[j], {least}, {most});
+            if (n % 4 == 1) a[j] = ({t})((uint64_t)b[j] * (uint64_t)(j % 3 - 1) + (uint64_t)(n % 5)); /* all near */
         }}
         const {v} q = {quotient}(a, b), r = {remainder}(a, b);
         for (int j = 0; j < {lanes}; j++)

@@ -35,7 +35,8 @@ _BUILD = {"min": minimum, "max": maximum, "div": divide, "mod": modulo, "mul": m
 def named_indices(program: Program) -> Program:
     """The program with names for sums of symbols that its body uses more than once."""
     taken = {name for part in (program.derivation, program.bounds) for s in walk(part) for name in defined(s)}
-    taken |= {given.c_name for given in (*program.arguments, *program.params, *program.derived, *program.tables)}
+    taken |= {a.c_name for a in program.arguments} | {t.c_name for t in program.tables}
+    taken |= {p.c_name for p in (*program.params, *program.derived)}
     return replace(program, body=_Naming(program.body, taken).body)
 
 

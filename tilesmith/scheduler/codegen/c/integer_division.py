@@ -68,8 +68,20 @@ $parts    q = ($U)($joined);
 
 _REMAINDER = """\
 INLINE __attribute__((always_inline)) $T $remainder($T a, $T b) {
-    return ($T)((($U)a - $product) & ($U)(b != ($T){0}));
+$near    return ($T)((($U)a - $product) & ($U)(b != ($T){0}));
 }
+"""
+
+
+# places beyond an image that repeats or is mirrored are near it as a rule, and quotients take many times as long
+_NEAR = """\
+    const $T near = ($T)(($U)a$below - (($U)b & ($U)(a >= b)));
+    const $W far = ($W)~($within(near < b));
+#if $where
+    if (!$any) return near;
+#else
+    if (!($every)) return near;
+#endif
 """
 
 
@@ -135,8 +147,29 @@ def definition(name: str, t: ScalarType, lanes: int) -> str:
             words["product"] = f"({words['U']}){words[PRODUCT]}({', '.join(operands)})"
         else:
             words["product"] = " * ".join(f"({words['U']}){v}" for v in operands)
+        words["near"] = Template(_NEAR).substitute(words | _far(t, size)) if t.bits == 32 else ""
         return Template(_REMAINDER).substitute(words)
     return Template(_QUOTIENT).substitute(words | _by_parts(t, size))
+
+
+def _far(t: ScalarType, size: int) -> dict[str, str]:
+    """How it is told whether any lane is further than one divisor from where it belongs."""
+    signed, parts = t.kind == "int", size // 8
+    where, found = {
+        64: ("defined __AVX512F__ && !defined __clang__", "__builtin_ia32_ptestmd512((i32x16)far, (i32x16)far, -1)"),
+        32: ("defined __AVX__", "!__builtin_ia32_ptestz256((i64x4)far, (i64x4)far)"),
+        16: ("defined __SSE4_1__", "!__builtin_ia32_ptestz128((i64x2)far, (i64x2)far)"),
+    }.get(size, ("0", "0"))
+    return {
+        "W": vector("uint", 64, parts),
+        "below": f" + (({vector('uint', 32, size // 4)})b & ({vector('uint', 32, size // 4)})(a < 0))"
+        if signed
+        else "",
+        "within": "(near >= 0) & " if signed else "",
+        "where": where,
+        "any": found,
+        "every": " | ".join(f"far[{n}]" for n in range(parts)),
+    }
 
 
 def _by_parts(t: ScalarType, size: int) -> dict[str, str]:
