@@ -261,7 +261,7 @@ def prefetches(
     b = open_row()
     b.core = core
     for one in lanes:
-        ask_ahead(b, ahead, memory or planes(), one)
+        ask_ahead(b, ahead, memory or planes(), one, b.depth)
     at: list[tuple[int, bool]] = []
     for s in statements(b):
         if isinstance(s, Prefetch):
@@ -278,6 +278,19 @@ def test_vectors_ask_ahead_once_a_line() -> None:
     assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
     assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
     assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
+
+
+def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:
+    """The terms of a sum go along the row one by one, or by half a line; or from row to row."""
+    b = open_row()
+    depth = b.depth
+    with b.scope() as body:
+        i = b.declare("i")
+        for at in (Lane(X + i, tuple(range(8))), Lane(Y)), (Lane(X + i.scaled(8), tuple(range(8))), Lane(Y)):
+            ask_ahead(b, Ahead(512), planes(), at, depth)
+        ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(Y + i)), depth)
+    asked = [s.index.value({"x": 0, "y": 0, "i": 1, "f_stride_y": 1000}) for s in body if isinstance(s, Prefetch)]
+    assert asked == [128 + 8, 128]
 
 
 def test_what_is_near_is_a_figure_of_the_machine() -> None:

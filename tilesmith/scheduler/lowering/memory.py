@@ -255,15 +255,20 @@ def neighbours(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index
     return b.define(Load(row, start), buffer.type, count, hint=buffer.stage, at_least=at_least)
 
 
-def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...]) -> None:
+def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...], depth: int) -> None:
     """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
     spans, once for neighbours, the nearest of which may lie half a line apart. What is asked for far ahead comes to the
-    second level of caches; from there loops of many rows ask for it again."""
+    second level of caches; from there loops of many rows ask for it again. A loop inside of that over vectors, whose
+    scope has that `depth`, and that goes along the row by less than half a line, asks for nothing: it would ask for the
+    same line again and again."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
     if not ahead.distance or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
         return
-    row, line = _row(b, buffer, lanes), max(b.line_bytes // buffer.type.bytes, 1)
+    line = max(b.line_bytes // buffer.type.bytes, 1)
+    if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in unit.base.terms):
+        return
+    row = _row(b, buffer, lanes)
     rows = ahead.rows.get(buffer.stage, {})
     far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
 

@@ -217,12 +217,13 @@ class Move:
 
 
 def _is_weight(facts: Facts, name: str) -> bool:
-    """True if a stage is the same for all points of its readers, one of which has a loop of many terms, and takes
-    more than to load it: computed where it is read it would be computed for each vector of points."""
+    """True if a stage is the same for all points of its readers, one of which has a loop of many terms at each of
+    several points, and takes more than to load it: computed where it is read it would be computed for each vector."""
     stage, readers = facts.stages[name], facts.graph.consumers[name]
     reads = [facts.stages[c].read_of[name] for c in readers]
     still = all(s.var is None for r in reads for s in r.spans) and not any(r.looked_up for r in reads)
-    return still and not is_trivial_shared(stage) and any(has_long_reduction(facts.definitions[c], {}) for c in readers)
+    long = (has_long_reduction(facts.definitions[c], {}) for c in readers if not is_special(facts.stages[c]))
+    return still and not is_trivial_shared(stage) and any(long)
 
 
 def _operations(stage: StageFacts) -> float:
