@@ -46,6 +46,7 @@ OF = {
         scheduler/rewrites/expression_rules/type_inference: _BY_FIRST
         scheduler/rewrites/narrow_integers: _WIDTHS
         scheduler/lowering/transposed_scans: MOST_MISSED MOST_WRITTEN_OUT
+        scheduler/rewrites/factor_exponentials: LARGEST_EXPONENTS LARGEST_EXACT
         scheduler/search/ecm/loop_structures: WIDEST
     """,
     "operations of the loop IR, and languages that it is printed in": """

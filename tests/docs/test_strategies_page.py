@@ -56,5 +56,5 @@ def test_every_rule_that_is_named_exists() -> None:
     assert named - set(names()) == set()
     assert {n for n in RULES if n not in section} <= {
         "lower_boundaries", "order_reductions", "specialize_scans", "eliminate_symmetric_pairs", "hoist_parameters",
-        "narrow_integers", "interleave_channels", "tabulate_weights",
+        "narrow_integers", "interleave_channels", "tabulate_weights", "factor_exponentials",
     }  # fmt: skip

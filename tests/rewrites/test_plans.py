@@ -50,6 +50,7 @@ def test_an_observer_sees_every_pass() -> None:
         "eliminate-symmetric-pairs",
         "hoist-parameters",
         "propagate-boundaries",
+        "factor-exponentials",
         "tabulate-weights",
         "narrow-integers",
         "interleave-channels",

@@ -16,6 +16,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Schedule, Separation
 from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
+from tilesmith.scheduler.rewrites.factor_exponentials import factored as factored_exponentials
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
@@ -57,7 +58,7 @@ def _forward(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 def _tabulate(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     """The tables that the schedule has, or that the search may schedule: a schedule that was written without them has
     weights where the document has them."""
-    found = tabulated(pipeline)
+    found = tabulated(pipeline, schedule.strict)
     named = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
     made = {s.name for s in found.stages} - {s.name for s in pipeline.stages}
     return found if not named or made & named else pipeline
@@ -153,6 +154,13 @@ NORMALIZATION = (
         "the last place is read that differs from those beyond it",
         "beyond it the values repeat; a stage is computed on little more than the image",
         lambda p, _: inherited(p),
+    ),
+    _pass(
+        "factor-exponentials",
+        "weights of windows are exponentials of sums over several of their loops",
+        "they are products of one a loop, where a window is separable by that",
+        "a separable window may be computed in two steps",
+        lambda p, schedule: p if schedule.strict else _by_stage(p, factored_exponentials),
     ),
     _pass(
         "tabulate-weights",

@@ -11,9 +11,10 @@ computed where its schedule says: once, as a rule, or inline, where it was writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import reduce
 from math import prod
 
 from tilesmith.scheduler.analysis.dependence import free_dims
@@ -61,15 +62,16 @@ class _Work(IntEnum):
     """A reduction."""
 
 
-def tabulated(pipeline: Pipeline) -> Pipeline:
+def tabulated(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     """*Before*: boundaries are arithmetic; updates are folded. *After*: of what is computed in reductions and updates,
     parts that read no data, depend on some of the loops around them only, and take a division, a function or a
     reduction are stages, each right before the first that reads it; so are functions in a value that depend on its
-    place in a row only. They have the loops as dims, at most one of which is longer than constants say. The same
-    values, bit for bit. *Ignores* indices; conditions themselves; what compilers fold, as reductions that are written
-    out have nothing but literals there; and stages that read no data, which are tables already. Again, this changes
-    nothing."""
-    tabulation = _Tabulation(pipeline)
+    place in a row only. They have the loops as dims, at most one of which is longer than constants say. Factors of
+    a product that depend on the same loops are one table if not `strict`, whatever stands between them; all else has
+    the same values, bit for bit. *Ignores* indices; conditions themselves; what compilers fold, as reductions that are
+    written out have nothing but literals there; and stages that read no data, which are tables already. Again, this
+    changes nothing."""
+    tabulation = _Tabulation(pipeline, strict)
     stages = [new for s in pipeline.stages for new in tabulation.stage(s)]
     return replace(pipeline, stages=tuple(stages)) if tabulation.tables else pipeline
 
@@ -111,7 +113,8 @@ class _Scope:
 class _Tabulation:
     """The stages of a pipeline one by one, producers first. `tables` are those that were made, by what they compute."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, strict: bool) -> None:
+        self.strict = strict
         self.tables: dict[tuple[Expr, int], Stage] = {}
         self._names = taken(pipeline)
         self._fixed: set[str] = set()
@@ -147,11 +150,12 @@ class _Tabulation:
 
 
 class _Tabulating:
-    """The expressions of one stage. Parts are known by identity."""
+    """The expressions of one stage. Parts are known by identity, of what is `_alive`."""
 
     def __init__(self, tabulation: _Tabulation, stage: Stage) -> None:
         self._tabulation, self._stage = tabulation, stage
         self._parts: dict[int, _Part] = {}
+        self._alive: list[Expr] = []
 
     def run(self) -> Stage:
         stage = self._stage
@@ -174,10 +178,15 @@ class _Tabulating:
 
     def _of(self, e: Expr, scope: _Scope) -> Expr:
         """A whole expression, with its tables read."""
+        self._look_at(e)
+        return self._rewritten(e, scope)
+
+    def _look_at(self, e: Expr) -> _Part:
+        self._alive.append(e)
         for node in reversed(list(walk(e))):
             if id(node) not in self._parts:
                 self._parts[id(node)] = self._part(node)
-        return self._rewritten(e, scope)
+        return self._parts[id(e)]
 
     def _rewritten(self, e: Expr, scope: _Scope) -> Expr:
         part = self._parts[id(e)]
@@ -191,8 +200,34 @@ class _Tabulating:
         if _is_table(e, part, scope):
             dims = tuple(d for d in scope.loops if d in part.free)
             return self._tabulation.read(e, dims, self._stage)
-        inside = scope.inside(e.domain) if isinstance(e, Reduce) else scope
+        if not isinstance(e, Reduce):
+            return map_children(e, lambda c: self._rewritten(c, scope))
+        inside = scope.inside(e.domain)
+        if e.body.type.is_float and not self._tabulation.strict:
+            e = self._gathered(e, inside)
         return map_children(e, lambda c: self._rewritten(c, inside))
+
+    def _gathered(self, e: Reduce, scope: _Scope) -> Reduce:
+        """A reduction of products in which factors that a table can have together stand together, after all others."""
+        factors = list(_factors(e.body))
+        groups: list[tuple[frozenset[str], list[Expr]]] = []
+        for f in factors:
+            part = self._parts[id(f)]
+            if part.data or not part.free:
+                continue
+            free, members = part.free, [f]
+            for known in [g for g in groups if g[0] <= part.free or part.free <= g[0]]:
+                groups.remove(known)
+                free, members = free | known[0], [*known[1], *members]
+            groups.append((free, members))
+        products = [_product(members) for _, members in groups if len(members) > 1]
+        tables = [p for p in products if _is_table(p, self._look_at(p), scope)]
+        if not tables:
+            return e
+        inside = {id(f) for t in tables for f in _factors(t)}
+        found = replace(e, body=_product([*(f for f in factors if id(f) not in inside), *tables]))
+        self._look_at(found)
+        return found
 
     def _part(self, e: Expr) -> _Part:
         parts = [self._parts[id(c)] for c in children(e)]
@@ -228,6 +263,19 @@ def _is_table(e: Expr, part: _Part, scope: _Scope) -> bool:
     extents = [scope.loops[name] for name in sorted(part.free)]
     constant = [n for n in extents if n is not None]
     return len(extents) <= min(len(constant) + 1, MOST_DIMS) and prod(constant) <= MOST_POINTS
+
+
+def _factors(e: Expr) -> Iterator[Expr]:
+    """The factors of a product, left to right."""
+    if isinstance(e, Binary) and e.op == "*":
+        yield from _factors(e.left)
+        yield from _factors(e.right)
+    else:
+        yield e
+
+
+def _product(factors: Iterable[Expr]) -> Expr:
+    return reduce(lambda a, b: Binary("*", a, b, a.type), factors)
 
 
 def _work(e: Expr) -> _Work:

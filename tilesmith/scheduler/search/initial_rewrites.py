@@ -20,6 +20,7 @@ _TOLD = {
         "far beyond the edge that a stage inherits its last place is read: {}",
         "analysis.edges",
     ),
+    "factor-exponentials": ("exponentials of sums are products, a factor a loop: {}", "analysis.separability"),
     "tabulate-weights": ("what takes functions of few loops, and no data, is a table: {}", "analysis.invariants"),
     "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
     "interleave-channels": ("channels lie side by side, as those of the images around: {}", "analysis.flat_rows"),

@@ -112,6 +112,30 @@ def propagate_boundaries(state: State, stage: str | None) -> State | str:
     return _run(state, "propagate-boundaries")
 
 
+@rule("factor_exponentials", Example(
+    """
+    format: 1
+    name: factored
+    inputs: [{name: input, type: float32, dims: [x, y]}]
+    stages:
+    - name: f
+      dims: [x, y]
+      value: "sum(input(x + i, y + j) * exp(-float32(i * i + j * j) / 8.0) for i in range(-4, 5) for j in range(-4, 5))"
+    outputs: [f]
+    estimates: {f: [[0, 4096], [0, 4096]]}
+    """, "[]"), exactness="rounding", place="pipeline")  # fmt: skip
+def factor_exponentials(state: State, stage: str | None) -> State | str:
+    """Weights that are exponentials of a sum over the loops of a window, as products of one a loop.
+
+        f(x, y) = sum(g(x + i, y + j) * exp(-i * i - j * j) for i for j)
+          ->
+        f(x, y) = sum(g(x + i, y + j) * (exp(-i * i) * exp(-j * j)) for i for j)
+
+    Where the window is separable by that, so that it may be computed in two steps; not where the schedule is strict.
+    """
+    return _run(state, "factor-exponentials")
+
+
 @rule("tabulate_weights", Example(
     """
     format: 1
@@ -120,7 +144,7 @@ def propagate_boundaries(state: State, stage: str | None) -> State | str:
     stages: [{name: f, dims: [x], value: "sum(input(x + i) * exp(-float32(i * i) / 99.0) for i in range(99))"}]
     outputs: [f]
     estimates: {f: [[0, 4096]]}
-    """, "[]"), place="pipeline")  # fmt: skip
+    """, "[]"), exactness="rounding", place="pipeline")  # fmt: skip
 def tabulate_weights(state: State, stage: str | None) -> State | str:
     """Weights that functions are needed for, as a stage: a table, computed once.
 
