@@ -225,6 +225,7 @@ def test_projects_and_webhooks(service):
         ),
         ("GET", "/v1/webhooks"): ("webhooks", (), None),
         ("DELETE", "/v1/webhooks/w"): ("remove_webhook", ("w",), None),
+        ("DELETE", "/v1/strategies/s"): ("delete_strategy", ("s",), None),
         ("GET", "/v1/webhooks/w/deliveries"): ("deliveries", ("w",), None),
     }
     client, requests = service(*[httpx.Response(200, json={})] * len(calls))

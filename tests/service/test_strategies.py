@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from sqlalchemy import select
 
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.examples import ROWS
+from tilesmith.app.service.tables import holdings
 from tilesmith.scheduler.strategies import catalog
 
 
@@ -32,6 +36,24 @@ def test_a_stored_strategy_is_read_by_id_and_listed(whole):
     assert whole.client.get("/v1/strategies/rows").json()["code"] == "strategy_not_found"
     listed = whole.client.get("/v1/strategies").json()["items"]
     assert [s["name"] for s in listed] == sorted([*catalog.names(), "rows"])
+
+
+def test_a_stored_strategy_is_deleted_and_its_schedules_stay(whole):
+    stored = whole.client.post("/v1/strategies", json=ROWS).json()["id"]
+    asked = {"pipeline_id": "blur", "platform_name": "i7-6700", "strategy_id": stored}
+    made = whole.client.post("/v1/schedules", json=asked).json()
+    with whole.context.db.read() as connection:
+        assert connection.execute(select(holdings.c.bytes)).scalar_one() > len(json.dumps(ROWS)) / 2
+    assert whole.client.delete(f"/v1/strategies/{stored}").status_code == 204
+    for method in ("get", "delete"):
+        gone = whole.client.request(method, f"/v1/strategies/{stored}")
+        assert (gone.status_code, gone.json()["code"]) == (404, "strategy_not_found")
+    shipped = whole.client.delete(f"/v1/strategies/{catalog.names()[0]}")
+    assert shipped.json()["code"] == "strategy_not_found"
+    assert whole.client.get(f"/v1/schedules/{made['id']}").json()["id"] == made["id"]
+    assert whole.client.delete(f"/v1/schedules/{made['id']}").status_code == 204
+    with whole.context.db.read() as connection:
+        assert connection.execute(select(holdings.c.bytes)).scalar_one() == 0
 
 
 def test_what_is_wrong_with_a_strategy_is_told_with_its_place(whole):

@@ -335,6 +335,10 @@ class AsyncClient:
         """The answer of `Client.delete_pipeline`, awaited."""
         await self._send(requests.delete_pipeline(pipeline_id))
 
+    async def delete_strategy(self, strategy_id: str) -> None:
+        """The answer of `Client.delete_strategy`, awaited."""
+        await self._send(requests.delete_strategy(strategy_id))
+
     async def revoke_token(self, token_id: str) -> None:
         """The answer of `Client.revoke_token`, awaited."""
         await self._send(requests.revoke_token(token_id))

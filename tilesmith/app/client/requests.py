@@ -120,6 +120,10 @@ def delete_pipeline(pipeline_id: str) -> Request:
     return Request("DELETE", f"/v1/pipelines/{pipeline_id}")
 
 
+def delete_strategy(strategy_id: str) -> Request:
+    return Request("DELETE", f"/v1/strategies/{strategy_id}")
+
+
 def health() -> Request:
     return Request("GET", "/readyz")
 

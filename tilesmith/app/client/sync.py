@@ -339,6 +339,10 @@ class Client:
         """Deletes a stored pipeline by its id, not the schedules of it."""
         self._send(requests.delete_pipeline(pipeline_id))
 
+    def delete_strategy(self, strategy_id: str) -> None:
+        """Deletes a stored strategy by its id, not the schedules that it made."""
+        self._send(requests.delete_strategy(strategy_id))
+
     def revoke_token(self, token_id: str) -> None:
         """Revokes a token: it is refused from now on."""
         self._send(requests.revoke_token(token_id))

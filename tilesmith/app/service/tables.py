@@ -60,6 +60,8 @@ strategies = Table(
     Column("name", Name, nullable=False),
     Column("document", LargeBinary, nullable=False),
     Column("created_us", BigInteger, nullable=False),
+    Column("owner", String(64), nullable=False, server_default=""),
+    Column("bytes", Integer, nullable=False, server_default="0"),
     Index(None, "name", "id"),
 )
 

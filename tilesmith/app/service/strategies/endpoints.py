@@ -1,4 +1,4 @@
-"""/v1/strategies: store one, list them, read one. Shipped ones are there by name."""
+"""/v1/strategies: store one, list them, read one, delete one. Shipped ones are there by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from tilesmith.app.service.bodies import json_body
-from tilesmith.app.service.context import Read, Services, Submit
+from tilesmith.app.service.context import Admin, Read, Services, Submit
+from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.paging import Key, Paging, next_page
 from tilesmith.app.service.schedules.examples import ROWS
 from tilesmith.app.service.strategies import repository
@@ -67,6 +68,15 @@ def every(services: Services, paging: Paging) -> StrategyList:
 )
 def one(name_or_id: str, services: Services) -> Response:
     return JSONResponse(_strategy(services.strategies.find(name_or_id)))
+
+
+@router.delete(
+    "/{name_or_id}", dependencies=[Admin], status_code=204, operation_id="deleteStrategy", summary="Delete a strategy"
+)
+def remove(name_or_id: str, services: Services) -> None:
+    """A stored one, by its id. Its schedules stay: they have the document."""
+    if not repository.remove(services.db, name_or_id):
+        raise ApiError("strategy_not_found", f"no strategy {name_or_id[:64]!r} is stored")
 
 
 def _stored(row: Any) -> StrategySummary:
