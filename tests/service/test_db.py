@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -10,13 +12,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tilesmith.app.service import migrations
 from tilesmith.app.service.db import Database, downgrade, is_current, upgrade, wait_for
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.tables import metadata, pipelines
+from tilesmith.app.service.schedules.packing import pack, pack_one, without_predicted
+from tilesmith.app.service.tables import kept_forms, made_forms, metadata, pipelines
 
 
 @pytest.fixture
@@ -119,6 +122,28 @@ def test_forms_are_packed_and_unpacked_again(database):
             if name not in ("explain.txt", "candidates/1/predicted.json")
         }
     upgrade(database)
+
+
+def test_forms_are_packed_without_a_vocabulary_where_an_earlier_version_reads_them(database):
+    """0017."""
+    forms = {"explain": b'{"predicted":{"total":2.5}}', "platform.json": b'{"name":"host"}', "schedule.json": b"{}"}
+    kept = forms | {"explain": without_predicted(forms["explain"], b'{"total":2.5}')}
+    answer = b'{"predicted":{"total":2.5}}'
+    with database.write() as connection:
+        connection.execute(text(UNMEASURED), {"id": "a"})
+        connection.execute(insert(kept_forms).values(schedule_id="a", answer=pack_one(answer), others=pack(kept)))
+        connection.execute(insert(made_forms).values(schedule_id="a", name="code.c", content=pack_one(b"int f;")))
+    assert schedule_rows.others(database, "a") == forms
+    downgrade(database, "0016")
+    with database.read() as connection:
+        row = connection.execute(select(kept_forms)).one()
+        assert zlib.decompress(row.answer) == answer
+        head, _, texts = lzma.decompress(row.others).partition(b"\n")
+        assert json.loads(head) == [[name, len(content)] for name, content in forms.items()]
+        assert texts == b"".join(forms.values())
+        assert zlib.decompress(connection.execute(select(made_forms.c.content)).scalar_one()) == b"int f;"
+    upgrade(database)
+    assert schedule_rows.others(database, "a") == forms
 
 
 UNMEASURED = """INSERT INTO schedules (id, pipeline_id, pipeline, platform, method, strict, groups, version, created_us)
