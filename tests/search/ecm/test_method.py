@@ -111,6 +111,16 @@ def test_where_too_little_is_gained_the_schedule_is_that_of_the_paper(
     assert any(c.predicted.total < found.predicted.total for c in found.candidates[1:])
 
 
+def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone() -> None:
+    """Of one stage without windows, whose vectors are no lines, there is nothing else to gain."""
+    pipeline, platform = planar({"curve": "sqrt(input(x, y)) / 3.0"}, 2560, 1536), machine(vector_bytes=32, threads=1)
+    found = autoschedule(pipeline, platform, SearchOptions("default", top=2))
+    paper, asking = (c.schedule.groups[0] for c in found.candidates)
+    assert asking == replace(paper, prefetch=ahead_bytes(platform))
+    first, second = (float(c.predicted.total) for c in found.candidates)
+    assert second < PARAMS.paper_gain * first
+
+
 def test_as_many_schedules_are_listed_as_are_wanted() -> None:
     found = autoschedule(pipelines.load("interpolate"), machine(), SearchOptions("default", top=40)).candidates
     assert len(found) == len({str(to_document(c.schedule)) for c in found}) == 40

@@ -25,7 +25,7 @@ from tilesmith.scheduler.search.trace import Kind as DecisionKind
 
 NAME = "default"
 
-LEFT = f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}"
+LEFT = f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}, not by prefetch alone"
 
 
 class Default:
@@ -65,7 +65,8 @@ class _Choice:
 
 
 def _chosen(explored: Explored, q: Question) -> _Choice:
-    """The cheapest of the close variants; the schedule of the paper where that gains too little."""
+    """The cheapest of the close variants; the schedule of the paper where that gains too little, or does nothing but
+    ask ahead for what the paper's reads: where memory answers in time already, that is lost."""
     cost = explored.variants[0].cost
     close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
     found = ranked(close, 1, cost)
@@ -74,11 +75,19 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
     papers = as_paper.search.paper_cost(as_paper.partition, least / PARAMS.paper_gain)
-    if least > papers * PARAMS.paper_gain and not q.deadline.expired():
+    gains = least <= papers * PARAMS.paper_gain and not _only_asks(plans, as_paper)
+    if not gains and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
         tried.insert(0, (papers, as_paper))
         return _Choice([as_paper, *close], tried, as_paper, plans, papers, cost, as_paper=True)
     return _Choice(close, tried, close[first], plans, least, cost)
+
+
+def _only_asks(plans: GroupCandidates, as_paper: Variant) -> bool:
+    """True if the plans are those of the paper but for prefetches."""
+    if [p.segment for p in plans] != [*as_paper.search.segments(as_paper.partition)]:
+        return False
+    return [p.unasked for p in plans] == [p.unasked for p in as_paper.search.paper_plans(as_paper.partition)]
 
 
 def _constrained(free: _Choice, explored: Explored, q: Question) -> _Choice:

@@ -47,8 +47,13 @@ class GroupCandidate:
         """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
         if self.sized is None:
             return None if self.settled is None else self.settled.group
-        shape = self.sized.shape
-        return (self.way, shape.stream, shape.prefetch, *self.sized.sizes.items())
+        return (self.unasked, self.sized.shape.prefetch)
+
+    @property
+    def unasked(self) -> Hashable:
+        """The key of the plan but for how it asks ahead."""
+        sizes = () if self.sized is None else (self.sized.shape.stream, *self.sized.sizes.items())
+        return (self.segment, self.way, *sizes)
 
     @property
     def way(self) -> Hashable:
