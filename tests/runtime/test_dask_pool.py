@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 
@@ -55,6 +56,24 @@ def until_cancelled():
 
 def fail():
     raise RunError("run_failure", "it crashed", "its output")
+
+
+def err():
+    raise ZeroDivisionError
+
+
+def test_errors_of_jobs_are_no_faults_of_a_worker(pool, caplog):
+    """Their end is told to who asked; faults, which nobody expects, are logged with their traceback, too."""
+    logging.getLogger("distributed.worker").addHandler(caplog.handler)
+    try:
+        with pytest.raises(RunError, match="crashed"):
+            pool.submit(fail).result(30)
+        assert "crashed" not in caplog.text
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(err).result(30)
+        assert "ZeroDivisionError" in caplog.text
+    finally:
+        logging.getLogger("distributed.worker").removeHandler(caplog.handler)
 
 
 def test_results_errors_progress_and_lanes(pool):

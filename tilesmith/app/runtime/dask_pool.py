@@ -26,6 +26,7 @@ from distributed.scheduler import KilledWorker
 from tilesmith.app.runtime.errors import Cancelled, WorkerError
 from tilesmith.app.runtime.sandbox import cancel_event
 from tilesmith.app.runtime.telling import telling
+from tilesmith.scheduler.errors import InternalError
 
 log = structlog.get_logger("tilesmith.pool")
 
@@ -238,7 +239,11 @@ class DaskPool(Executor):
             elif error is not None:
                 waited.set_exception(error)
             elif done.status == "finished":
-                waited.set_result(done.result(timeout=60))
+                result = done.result(timeout=60)
+                if isinstance(result, _Failed):
+                    waited.set_exception(result.error)
+                else:
+                    waited.set_result(result)
             else:
                 waited.set_exception(PoolLost())
         except (OSError, CancelledError, RuntimeError) as lost:  # between the end of the job and its result
@@ -247,7 +252,15 @@ class DaskPool(Executor):
             done.release()
 
 
-def _perform(key: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """The error that a job has come to. Dask takes an exception for a fault of its worker, which it logs with a
+    traceback; that a program crashes, or a job is cancelled, is none."""
+
+    error: Exception
+
+
+def _perform(key: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T | _Failed:
     """In a worker: the function, with the programs that it runs bound to what cancels the job."""
     event = _running.setdefault(key, threading.Event())
     context = contextvars.copy_context()
@@ -257,6 +270,10 @@ def _perform(key: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         if event.is_set():
             raise Cancelled
         return context.run(fn, *args, **kwargs)
+    except Exception as error:  # told or passed on
+        if getattr(error, "code", InternalError.code) == InternalError.code:
+            raise
+        return _Failed(error)
     finally:
         _running.pop(key, None)
 
