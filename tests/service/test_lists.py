@@ -219,4 +219,9 @@ def test_a_stored_pipeline_is_deleted(service, pipeline) -> None:
     made = service.client.post("/v1/pipelines", json=pipeline("mine")).json()["href"]
     assert service.client.delete(made).status_code == 204
     assert service.client.get(made).status_code == service.client.delete(made).status_code == 404
-    assert service.client.delete("/v1/pipelines/harris").status_code == 404
+    shipped = service.client.delete("/v1/pipelines/harris")
+    assert shipped.status_code == 404
+    assert "ships with tilesmith" in shipped.json()["detail"]
+    by_name = service.client.delete("/v1/pipelines/mine")
+    assert by_name.status_code == 404
+    assert "GET /v1/pipelines?name=" in by_name.json()["detail"]

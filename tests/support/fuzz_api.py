@@ -37,6 +37,11 @@ include-operation-id = "getLibrary"
 checks.ensure_resource_availability.enabled = false
 
 [[operations]]
+include-operation-id = "deletePipeline"
+# names are those of pipelines that ship; what was stored has an id, whatever its name
+checks.ensure_resource_availability.enabled = false
+
+[[operations]]
 include-operation-id = "startComparison"
 # the schedule that its body names need not be there
 checks.ensure_resource_availability.enabled = false

@@ -88,7 +88,13 @@ def one(name_or_id: str, services: Services) -> Response:
 def remove(name_or_id: str, services: Services) -> None:
     """A stored one, by its id. Its schedules stay: they have the document."""
     if not repository.remove(services.db, name_or_id):
-        raise ApiError("pipeline_not_found", f"no pipeline {name_or_id[:64]!r} is stored")
+        shipped = name_or_id in services.pipelines.shipped
+        raise ApiError(
+            "pipeline_not_found",
+            f"pipeline {name_or_id[:64]!r} ships with tilesmith; only stored ones are deleted"
+            if shipped
+            else f"no pipeline is stored with the id {name_or_id[:64]!r}; GET /v1/pipelines?name=... lists the ids",
+        )
 
 
 def _stored(row: Any) -> PipelineSummary:
