@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, Executable, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.schema import Table
@@ -37,6 +38,14 @@ class LaterTables(Exception):
 def now_us() -> int:
     """The time as the store keeps it: microseconds since 1970, UTC."""
     return time.time_ns() // 1000
+
+
+@cache
+def _inserting(table: Table, is_sqlite: bool) -> Executable:
+    """The statement that inserts a row unless there is one with its primary key, made once: that takes longer than to
+    execute it."""
+    build = sqlite.insert if is_sqlite else postgresql.insert
+    return build(table).on_conflict_do_nothing().returning(*table.primary_key)
 
 
 class Database:
@@ -65,9 +74,7 @@ class Database:
 
     def insert_new(self, connection: Connection, table: Table, row: dict[str, Any]) -> bool:
         """Inserts the row unless one with its primary key exists; whether it was inserted."""
-        build = sqlite.insert if self.is_sqlite else postgresql.insert
-        statement = build(table).values(**row).on_conflict_do_nothing().returning(*table.primary_key)
-        return connection.execute(statement).first() is not None
+        return connection.execute(_inserting(table, self.is_sqlite), row).first() is not None
 
     def put(self, connection: Connection, table: Table, row: dict[str, Any]) -> None:
         """Inserts the row, or puts it in the place of the one with its primary key, whoever else does so meanwhile."""

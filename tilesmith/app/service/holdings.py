@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
@@ -33,12 +33,17 @@ def owner() -> str:
     return asker.get()
 
 
+_CHANGED = (
+    update(holdings)
+    .where(holdings.c.owner == bindparam("whose"))
+    .values(schedules=holdings.c.schedules + bindparam("more"), bytes=holdings.c.bytes + bindparam("size"))
+)
+
+
 def change(db: Database, connection: Connection, whose: str, schedules: int, size: int) -> None:
     """Adds to what a client has, or takes off from it."""
-    c = holdings.c
     db.insert_new(connection, holdings, {"owner": whose, "schedules": 0, "bytes": 0})
-    values = {"schedules": c.schedules + schedules, "bytes": c.bytes + size}
-    connection.execute(update(holdings).where(c.owner == whose).values(values))
+    connection.execute(_CHANGED, {"whose": whose, "more": schedules, "size": size})
 
 
 def check(db: Database, settings: Settings, schedules: int = 0) -> None:

@@ -10,7 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, bindparam, case, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Executable,
+    Select,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tilesmith.app.service import holdings
@@ -151,28 +165,37 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
-        connection.execute(kept_forms.insert().values(forms))
+        connection.execute(_KEPT, forms)
         _tally(db, connection, row)
         holdings.change(db, connection, owner, 1, size)
     return True
 
 
+def _counted() -> Executable:
+    """The statement that counts a schedule `of_` these names, made at `at_us`, that is predicted to cost `cost_ms`."""
+    t = schedule_tallies.c
+    at_us, cost_ms = bindparam("at_us", type_=t.latest_us.type), bindparam("cost_ms", type_=t.predicted_ms.type)
+    values = {
+        "made": t.made + 1,
+        "latest_us": case((t.latest_us < at_us, at_us), else_=t.latest_us),
+        "predicted_ms": case((or_(t.predicted_ms.is_(None), t.predicted_ms > cost_ms), cost_ms), else_=t.predicted_ms),
+    }
+    return update(schedule_tallies).where(*(t[name] == bindparam(f"of_{name}") for name in TALLIED)).values(values)
+
+
+_KEPT, _COUNTED = kept_forms.insert(), _counted()
+
+
 def _tally(db: Database, connection: Connection, row: Mapping[str, Any]) -> None:
     """Counts a new schedule."""
-    t, made_us = schedule_tallies.c, row["created_us"]
+    made_us = row["created_us"]
     names = {name: row[name] for name in TALLIED}
     first = {**names, "made": 0, "first_us": made_us, "latest_us": made_us, "predicted_ms": row["predicted_ms"]}
     if db.insert_new(connection, schedule_tallies, first):
         for kind in ("pipeline", "platform", "method"):
             db.insert_new(connection, schedule_names, {"kind": kind, "name": row[kind]})
-    values: dict[str, Any] = {
-        "made": t.made + 1,
-        "latest_us": case((t.latest_us < made_us, made_us), else_=t.latest_us),
-    }
-    if row["predicted_ms"] is not None:
-        less = or_(t.predicted_ms.is_(None), t.predicted_ms > row["predicted_ms"])
-        values["predicted_ms"] = case((less, row["predicted_ms"]), else_=t.predicted_ms)
-    connection.execute(update(schedule_tallies).where(*(t[n] == v for n, v in names.items())).values(values))
+    of = {f"of_{name}": value for name, value in names.items()}
+    connection.execute(_COUNTED, of | {"at_us": made_us, "cost_ms": row["predicted_ms"]})
 
 
 def predicted_ms(predicted: Mapping[str, Any]) -> float | None:
