@@ -69,3 +69,37 @@ def test_what_is_old_is_written_again_so_that_it_is_not_pruned(tmp_path, file):
     os.utime(path, (0, 0))
     store.put(file)
     assert path.stat().st_mtime > time.time() - object_store.FRESH_S
+
+
+def objects(store, tmp_path, *sizes):
+    """Digests of objects of these sizes."""
+    digests = []
+    for number, size in enumerate(sizes):
+        path = tmp_path / f"object-{number}"
+        path.write_bytes(bytes([number]) * size)
+        digests.append(store.put(path))
+    return digests
+
+
+def test_beyond_a_limit_the_oldest_go_but_for_those_in_use(store, tmp_path, monkeypatch):
+    first, second, third = digests = objects(store, tmp_path, 100, 200, 300)
+    assert store.prune(digests, 0) == 0, "they are new"
+    now = time.time() + 2 * object_store.FRESH_S
+    monkeypatch.setattr(object_store.time, "time", lambda: now)
+    assert store.prune(digests, 600) == 0
+    assert store.prune(digests, 450, {first}) == 1
+    assert store.fetch(first).stat().st_size == 100
+    with pytest.raises(ObjectLost):
+        store.fetch(second)
+    assert store.fetch(third).stat().st_size == 300
+
+
+def test_copies_of_what_is_far_away_are_limited(tmp_path, monkeypatch):
+    store = ObjectStore("memory://many/objects", tmp_path / "cache", 350)
+    first, second, third = objects(store, tmp_path, 100, 200, 300)
+    for age, digest in ((900, first), (800, second)):
+        os.utime(store.fetch(digest), 2 * (time.time() - age,))
+    store.fetch(first)  # used now
+    store.fetch(third)
+    assert {p.name for p in (tmp_path / "cache").glob("*/*")} == {first, third}
+    assert store.fetch(second).stat().st_size == 200

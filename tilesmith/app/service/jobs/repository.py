@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, false, func, insert, select, update
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.jobs.states import FINISHED, State, check
@@ -272,11 +272,14 @@ def artifacts(db: Database, job_id: str) -> bytes | None:
         return connection.execute(select(jobs.c.artifacts).where(jobs.c.id == job_id)).scalar_one_or_none()
 
 
-def referenced(db: Database) -> set[str]:
-    """The digests of all objects that somebody refers to."""
+def referenced(db: Database, unfinished: bool = False) -> set[str]:
+    """The digests of all objects that somebody refers to, or those of jobs that have not come to an end."""
+    of_jobs = select(jobs.c.artifacts).where(jobs.c.artifacts.is_not(None))
+    of_schedules = select(libraries.c.sha256).where(libraries.c.sha256.is_not(None))
+    if unfinished:
+        of_jobs, of_schedules = of_jobs.where(jobs.c.finished_us.is_(None)), of_schedules.where(false())
     with db.read() as connection:
-        built = connection.execute(select(libraries.c.sha256).where(libraries.c.sha256.is_not(None))).scalars()
-        kept = connection.execute(select(jobs.c.artifacts).where(jobs.c.artifacts.is_not(None))).scalars()
+        built, kept = connection.execute(of_schedules).scalars(), connection.execute(of_jobs).scalars()
         return {*built, *(str(digest) for content in kept for digest in json.loads(content).values())}
 
 

@@ -422,7 +422,11 @@ class JobRunner:
         self._jobs.sweep()
         if self._jobs.store is not None:
             try:
-                removed = self._jobs.store.prune(repository.referenced(self._db))
+                removed = self._jobs.store.prune(
+                    repository.referenced(self._db),
+                    self._settings.job_files_bytes,
+                    repository.referenced(self._db, unfinished=True),
+                )
             except OSError as error:
                 log.warning("the object store failed", error=str(error))
             else:
