@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 import os
+import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.kept import sweep_kept
+
+from tilesmith.app.runtime import held_folders
 
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("benchmarks", "browser", "generated", "judges", "with_halide")
 """Folders whose tests are `slow`, all of them: they compile and run C at length, or start processes. Elsewhere modules
 and tests are marked."""
+TEMPORARY = "tilesmith-pytest-"
 ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 _PARSING = threading.RLock()
 _parse = ast.parse
@@ -27,10 +33,26 @@ def _one_at_a_time(*arguments: Any, **options: Any) -> Any:
         return _parse(*arguments, **options)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # workers have the folder of who starts them
+        _own_temporary_folder(config)
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
     os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
+
+
+def _own_temporary_folder(config: pytest.Config) -> None:
+    """Temporary files of tests, and of what they start, are in a folder that is gone with the run; a killed run's is
+    deleted by the next one. What is to be looked at afterwards, `tmp_path`, is where pytest has it."""
+    parent = Path(tempfile.gettempdir())
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(parent))
+    held_folders.sweep(parent.glob(f"{TEMPORARY}*"))
+    stack = ExitStack()
+    folder = stack.enter_context(held_folders.new_folder(parent, TEMPORARY))
+    config.add_cleanup(stack.close)
+    folder.chmod(0o711)  # PostgreSQL runs as somebody else where we are root
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    sweep_kept()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -7,13 +7,13 @@ import hashlib
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.builds import HOST_BYTES, for_vectors
+from support.kept import KEPT
 from support.tools import require_compiler
 
 from tilesmith.platforms import Platform
@@ -29,8 +29,6 @@ from tilesmith.scheduler.rewrites.passes import rewrite
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 Region = tuple[tuple[int, int], ...]
-KEPT = Path(tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}"
-"""The folder of what tests have compiled, by content: processes share it, and later runs find it again."""
 RUBBISH = 0xA5
 """The byte that outputs are filled with before the call."""
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from support.native import KEPT, WARNINGS
+from support.kept import KEPT
+from support.native import WARNINGS
 from support.tools import require_compiler
 
 from tilesmith.platforms import OpenClPlatform, parse

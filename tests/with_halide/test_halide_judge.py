@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.kept import KEPT
 from support.modules import require_module
-from support.native import KEPT
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.shipped import HEAVY, LIGHT, WITHIN, assert_right, scheduled
 from support.tools import require_tool
