@@ -22,6 +22,7 @@ OF = {
         scheduler/analysis/bounds_inference: _NOWHERE
         scheduler/analysis/dependence: _SIGNS
         scheduler/analysis/linear_combinations: ONE
+        scheduler/analysis/neighbour_sums: GROUPS WIDEST_BITS
         scheduler/codegen/c/bounds_overflow: COORDINATE LIMIT
         scheduler/codegen/c/types: FLT_DIG
         scheduler/errors: MOST_PROBLEMS
@@ -83,6 +84,7 @@ OF = {
         cost_models/work: MOST_PIECES
         scheduler/features/lookup_tables: FEWEST
         scheduler/analysis/flat_rows: MOST_CHANNELS
+        scheduler/lowering/neighbour_sums: FEWEST
         scheduler/features/pipeline_features: SHORT_ROW
         scheduler/features/streaming_stores: MOST_OF_LINE HELD
         scheduler/features/unroll_and_jam: ROWS_TOGETHER

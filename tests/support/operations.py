@@ -220,6 +220,11 @@ def _conversions() -> list[Case]:
                 "%tz = narrow {a}, {b} : i16x8 %tu = shuffle %tz, %tz [0, 3, 5, 7] : i16x4 %r = cast %tu : {T}",
                 "%tx = cast {a} : i16x4 %ty = cast {b} : i16x4 "
                 "%tu = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : i16x8 %r = dot_pairs %tu, %tu : {T}",
+                "%tx = cast {a} : u8x4 %ty = cast {b} : u8x4 %tz = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : u8x8 "
+                "%tu = sum_neighbours %tz, 0:u8 : u16x4 %r = cast %tu : {T}",
+                "%tx = cast {a} : u8x4 %ty = cast {b} : u8x4 %tz = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : u8x8 "
+                "%tv = shuffle %ty, %tx [7, 1, 2, 4, 3, 5, 0, 6] : u8x8 "
+                "%tu = sum_neighbours %tz, %tv : u16x4 %r = cast %tu : {T}",
                 "%tx = from_index 7 : i32 %r = broadcast %tx : {T}",
                 "%r = lanes 3 [0, 2, 4, 6] : {T}",
             ]

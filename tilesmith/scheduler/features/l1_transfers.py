@@ -17,16 +17,22 @@ from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LAN
 
 
 def loads(
-    members: Members, read: Read, run: Run, registers: frozenset[str], block: int, flat: bool = False
+    members: Members,
+    read: Read,
+    run: Run,
+    registers: frozenset[str],
+    block: int,
+    flat: bool = False,
+    grouped: bool = False,
 ) -> tuple[Transfer, ...]:
     """The loads of a stage of the group from one producer; `registers` are the stages that have no memory. What it
     reads across rows is transposed for so many points at a time as a `block` has. Channels of `flat` rows are
-    neighbours like any others."""
+    neighbours like any others. What is summed, `grouped`, is loaded in the order of memory."""
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
         part = read.executed / read.points
         ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
-        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat))
+        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat, grouped))
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
@@ -50,6 +56,8 @@ def loads(
     if not moving:
         return (Transfer("uniform", size, times),)
     spans = [s for s in read.roughly if s.var == run.row]
+    if grouped and run.lanes > 1:
+        return (Transfer("unaligned", size, times),)
     before = producer.storage[: producer.storage.index(moving[0])]
     apart = 1 if flat else prod(producer.extent(d) for d in before)
     return _along(apart, spans[0], size, times, run.lanes)

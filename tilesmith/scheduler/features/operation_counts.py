@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
+from math import log2
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.elementary_functions import executed
 from tilesmith.scheduler.ir.memo import once
@@ -252,6 +254,10 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
         if isinstance(node, Reduce):
             for r in node.domain:
                 n *= trips(r)
+            grouped = None if row is None else summed_variable(node, row, {}, None)
+            if grouped is not None:
+                pending += [(part, n) for part in _tally_groups(node, grouped, n, counts)]
+                continue
             _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
@@ -271,6 +277,18 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
             pending += [(node.if_true, n), (node.if_false, n)]
         else:
             pending.extend((child, n) for child in children(node))
+
+
+def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ...]:
+    """Adds `n` terms of a sum of neighbours, and gives what they are made of. Groups of eight bytes are summed by one
+    instruction, absolute differences or not, others by halves of elements twice as wide, each a mask, a shift and a
+    sum; and a vector of sums of groups is added up."""
+    term, total = summed(e), total_type(e, r)
+    group = (e.type if total is None else total).bits // term.type.bits
+    halves = 1 if (term.type.bits, group) == (8, 8) else 3 * log2(neighbours(r))
+    _tally(term.type, "add", n * (halves + 1), counts)
+    _tally(e.type, "convert", 1, counts)
+    return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 
 
 def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tally) -> list[Expr]:

@@ -24,6 +24,7 @@ from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
+from tilesmith.scheduler.features.neighbour_sums import summed_producers
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
@@ -391,10 +392,19 @@ class WorkCounter:
         vectors = 1 if long else run.lanes
         executed = [(n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
         typed = together([(1, facts.typed), *executed]) if executed else facts.typed
+        grouped = summed_producers(members.facts, name, reads.inlined)
         loads = tuple(
             t if part == 1.0 else t._replace(times=t.times * part)
             for read, part in self.layers.of_reads(name)
-            for t in l1_transfers.loads(members, read, run, self.registers, self.layers.block(name, read, run), flat)
+            for t in l1_transfers.loads(
+                members,
+                read,
+                run,
+                self.registers,
+                self.layers.block(name, read, run),
+                flat,
+                read.producer in grouped,
+            )
         )
         stores = () if run.registers else l1_transfers.stores(facts, run, flat)
         if not facts.updates:

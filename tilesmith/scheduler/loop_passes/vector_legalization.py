@@ -166,14 +166,15 @@ class _Splitter:
             return
         if not isinstance(op, ops.ResizeMask):
             op = with_operands(op, lambda a: self._fitting(a, r), lambda lane: lane)
-        of_pairs = isinstance(op, ops.DotPairs)
-        fitting = [self._fits(v) // 2 if of_pairs else self._fits(v) for v in values_of(op) if v.lanes > 1]
+        together = 2 if isinstance(op, ops.DotPairs) else 1
+        together = op.a.lanes // r.lanes if isinstance(op, ops.SumNeighbours) else together
+        fitting = [self._fits(v) // together for v in values_of(op) if v.lanes > 1]
         lanes = min(r.lanes, self._fits(r), *fitting)
         count = r.lanes // lanes
         pieces = [self._fresh(r, lanes) for _ in range(count)]
         if lanes == self._fits(r) and self._is_wide(r):
             pieces = list(self._named(r))
-        taken = 2 * lanes if of_pairs else lanes  # of half the size
+        taken = together * lanes  # of so much smaller ones
         cut = {v: self._pieces(v, taken, count) for v in values_of(op)}
         for k, piece in enumerate(pieces):
             own = {v: parts[k] for v, parts in cut.items()}

@@ -43,6 +43,7 @@ class Evaluation(Places):
         self.token = object()
         self.known: dict[tuple[int, int, bool], Known[Value]] = {}
         self.only_lanes = False
+        self.shares_row = False  # whether stages are in registers beside this one
 
     @contextmanager
     def sizing(self) -> Iterator[Self]:

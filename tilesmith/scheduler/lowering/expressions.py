@@ -34,12 +34,14 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
 from tilesmith.scheduler.ir.pipeline.value_ends import WHOLE_PARTS
+from tilesmith.scheduler.lowering import neighbour_sums
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
 from tilesmith.scheduler.lowering.float_ends import opaque
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
+from tilesmith.scheduler.lowering.neighbour_sums import in_groups, sum_of_neighbours
 from tilesmith.scheduler.lowering.reductions import reduced
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 
@@ -91,6 +93,7 @@ class Evaluator(Evaluation):
         self.roomy = roomy
         self.own = own
         self.streams = streams
+        self.shares_row = streams is not None
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.moved = moved
         self.across = across
@@ -169,6 +172,8 @@ class Evaluator(Evaluation):
                 return self.convert(value, e.type, e.saturate)
             case Call() if e.function in WHOLE_PARTS:
                 return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
+            case Call(function=neighbour_sums.SUMMED, args=(term, Const(value=size))):
+                return sum_of_neighbours(self, term, int(size), e.type, frame)
             case Call(function="mux"):
                 return self._mux(e, frame)
             case Call(function="clamp"):
@@ -179,6 +184,9 @@ class Evaluator(Evaluation):
             case Call():
                 return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
             case Reduce():
+                groups = in_groups(self, e, frame)
+                if groups is not None:
+                    return self.convert(self.value(*groups), e.type)
                 steady = self._steady(e, frame) if e in self.sources.steady else None
                 return reduced(self, e, frame) if steady is None else steady
         raise AssertionError(e)

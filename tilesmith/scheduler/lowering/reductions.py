@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Log
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
+from tilesmith.scheduler.lowering.neighbour_sums import in_groups
 
 Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
@@ -106,6 +107,8 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
 
 def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
     match e:
+        case Reduce() if in_groups(ev, e, frames[0]) is not None:
+            return
         case Reduce() if _is_long(ev, e) or _has_many_terms(ev, e):
             for frame in frames:
                 found.setdefault(_key(ev, e, frame), (e, frame))

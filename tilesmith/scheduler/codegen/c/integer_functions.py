@@ -79,9 +79,13 @@ def widening(source: ScalarType) -> str:
     return f"from_{short(source)}"
 
 
+_WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
+"""Where integers of 8 and 16 bits have instructions, by bytes of a register."""
+
+
 def is_integer_function(name: str) -> bool:
     """Whether a function of that name is one of these, where its type is one of integers."""
-    return name in BINARY or name == "madd" or name.startswith("from_")
+    return name in BINARY or name == "madd" or name.startswith(("from_", "sums_"))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -91,6 +95,9 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
         steps = [(kind, b, lanes) for b in _LETTERS if source.bits <= b < t.bits for kind in ("int", "uint")]
         taken = ("int", source.bits, max(lanes, 16 // source.bytes))
         return [*steps, *([taken] if _widening_instruction(source, t, lanes) else [])]
+    if name.startswith("sums_"):
+        first = int(name.removeprefix("sums_"))
+        return [("uint", b, lanes * t.bits // b) for b in _LETTERS if first <= b < t.bits]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
     if name == MULHI:
@@ -109,6 +116,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         found += _one(c_neon.widening(source, t, lanes)) if neon else []
         steps = _instead(found, _by_steps(source, t, lanes))
         return f"{head}{steps}}}\n"
+    if name.startswith("sums_"):
+        return _sums(int(name.removeprefix("sums_")), t, lanes, c_name)
     if name == "madd":
         return _madd(lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
@@ -145,13 +154,33 @@ def _one(instruction: tuple[str, str] | None) -> Instructions:
     return [] if instruction is None else [instruction]
 
 
+def _sums(first: int, t: ScalarType, lanes: int, c_name: str) -> str:
+    """The sums of absolute differences of neighbours of `first` bits: by halves of elements twice as wide, of eight
+    bytes by an instruction."""
+    own, size = vector("uint", t.bits, lanes), t.bytes * lanes
+    taken = vector("uint", first, size * 8 // first)
+    text, bits, value = f"    const {taken} x = ({taken})(a > b), d = (x & (a - b)) | (~x & (b - a));\n", first, "d"
+    while bits < t.bits:
+        bits *= 2
+        wide, mask = vector("uint", bits, size * 8 // bits), f"(uint{bits}_t)0x{(1 << bits // 2) - 1:x}"
+        text += f"    const {wide} x{bits} = ({wide}){value};\n"
+        text += f"    const {wide} y{bits} = (x{bits} & {mask}) + (x{bits} >> {bits // 2});\n"
+        value = f"y{bits}"
+    text += f"    return {value};\n"
+    where = _WHERE.get(size) if (first, t.bits) == (8, 64) else None
+    sums = f"    typedef char bytes __attribute__((vector_size({size})));\n"
+    sums += f"    return ({own})__builtin_ia32_psadbw{8 * size}((bytes)a, (bytes)b);\n"
+    found = [] if where is None else [(f"defined {where}", sums)]
+    return f"INLINE {own} {c_name}({taken} a, {taken} b) {{\n{_instead(found, text)}}}\n"
+
+
 def _madd(lanes: int, c_name: str) -> str:
     """The sums of the products of neighbours."""
     own, unsigned, pairs = vector("int", 32, lanes), vector("uint", 32, lanes), vector("int", 16, 2 * lanes)
     size = 4 * lanes
     instructions: Instructions = []
     if size in (16, 32, 64):
-        where = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}[size]
+        where = _WHERE[size]
         if size == 64:
             instructions.append(
                 (in_gcc(where), f"    return __builtin_ia32_pmaddwd512_mask(a, b, ({own}){{0}}, -1);\n")

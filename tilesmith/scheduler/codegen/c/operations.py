@@ -45,6 +45,8 @@ def expression(o: Operands, d: Define) -> str:
         case ops.DotPairs(a=a, b=b):
             pairs = b.name if b.lanes > 1 else f"({o.of(INT16, 2 * r.lanes)})({o.wide(b, r.lanes)})"
             return f"{o.function('madd', r.type, r.lanes)}({a.name}, {pairs})"
+        case ops.SumNeighbours(a=a, b=b):
+            return f"{o.function(f'sums_{a.type.bits}', r.type, r.lanes)}({a.name}, {o.wide(b, a.lanes)})"
         case ops.Narrow() | ops.Shuffle():
             return permutation(o, r, op)
         case ops.FromIndex() | ops.ToIndex() | ops.Lanes():

@@ -46,6 +46,8 @@ def expression(o: Operands, d: Define) -> str:
             return op.a.name
         case ops.DotPairs():
             return _dot_pairs(o, r, op)
+        case ops.SumNeighbours():
+            return _sum_neighbours(o, r, op)
         case ops.Narrow(a=a, b=b):
             half = types.type_of(Value(r.type, r.lanes // 2, "", None, r.mask_bits))
             return f"({types.type_of(r)})(convert_{half}({a.name}), convert_{half}({b.name}))"
@@ -120,6 +122,19 @@ def _cast(o: Operands, r: Value, a: Value, saturate: bool) -> str:
         return f"({own}){o.name(a)}" if r.lanes == 1 else f"convert_{own}({a.name} & 1)"
     to_nearest = t.is_integer and (source.is_float or saturate)
     return f"convert_{own}{'_sat' if to_nearest else ''}({o.typed(a)})"
+
+
+def _sum_neighbours(o: Operands, r: Value, op: ops.SumNeighbours) -> str:
+    count, part = op.a.lanes // r.lanes, Value(op.a.type, r.lanes)
+    terms = []
+    for n in range(count):
+        picks = [(0, p) for p in range(n, op.a.lanes, count)]
+        a, b = (
+            o.picked(part, (x.name,), picks) if x.lanes > 1 else f"({types.type_of(part)})({o.typed(x)})"
+            for x in (op.a, op.b)
+        )
+        terms.append(f"convert_{types.type_of(r)}(abs_diff({a}, {b}))")
+    return " + ".join(terms)
 
 
 def _dot_pairs(o: Operands, r: Value, op: ops.DotPairs) -> str:

@@ -382,6 +382,8 @@ class _Machine:
                 return np.concatenate([self.value(x, op.a.lanes) for x in (op.a, op.b)])[list(op.picks)]
             case ops.DotPairs():
                 return self.dot_pairs(op, n)
+            case ops.SumNeighbours():
+                return self.sum_neighbours(op, r)
             case ops.FromIndex():
                 return np.asarray(self.at(op.at)).astype(np.int32)
             case ops.ToIndex():
@@ -390,6 +392,11 @@ class _Machine:
                 return np.add(self.at(op.at), op.pattern).astype(r.type.numpy)
             case _:
                 return self.memory(r, op)
+
+    def sum_neighbours(self, op: ops.SumNeighbours, r: Value) -> Array:
+        a, b = (self.value(x, op.a.lanes) for x in (op.a, op.b))
+        groups = (np.maximum(a, b) - np.minimum(a, b)).reshape(r.lanes, -1)
+        return np.asarray(np.add.reduce(groups, axis=1, dtype=r.type.numpy))
 
     def dot_pairs(self, op: ops.DotPairs, n: int) -> Array:
         a = self.value(op.a, 2 * n).astype(np.int32)

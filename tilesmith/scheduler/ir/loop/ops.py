@@ -142,6 +142,15 @@ class DotPairs:
     b: Value
 
 
+@dataclass(frozen=True, slots=True)
+class SumNeighbours:
+    """Sums of two, four or eight neighbouring absolute differences of unsigned integers, each as wide as all of these
+    together; where `b` is 0, of the neighbours themselves."""
+
+    a: Value
+    b: Value
+
+
 # indices ------------------------------------------------------------
 
 
@@ -306,6 +315,7 @@ Operation: TypeAlias = (
     | Copy
     | Shuffle
     | DotPairs
+    | SumNeighbours
     | FromIndex
     | ToIndex
     | Lanes

@@ -37,6 +37,7 @@ FORMATS: dict[type, str] = {
     # across lanes
     ops.Shuffle: "shuffle {a}, {b} [{picks}]",
     ops.DotPairs: "dot_pairs {a}, {b}",
+    ops.SumNeighbours: "sum_neighbours {a}, {b}",
     # indices
     ops.FromIndex: "from_index {at}",
     ops.ToIndex: "to_index {a}",

@@ -345,6 +345,12 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
         case ops.DotPairs():
             pairs = (op.b.type, op.b.lanes) in ((INT16, 2 * lanes), (INT32, 1))
             _require((op.a.type, op.a.lanes) == (INT16, 2 * lanes) and pairs, place, "pairs of int16 become one int32")
+        case ops.SumNeighbours():
+            kinds = (
+                op.a.type.kind == r.type.kind == "uint" and op.a.type == op.b.type and op.a.lanes // lanes in (2, 4, 8)
+            )
+            whole = op.a.type.bits * op.a.lanes == r.type.bits * lanes
+            _require(kinds and whole, place, "unsigned neighbours become one as wide as all of them")
         case ops.FromIndex():
             _require((r.type, lanes) == (INT32, 1), place, "the result is an int32")
         case ops.ToIndex():
