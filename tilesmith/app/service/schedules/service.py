@@ -316,7 +316,7 @@ def asked_again(answer: bytes, kept: Mapping[str, bytes], limits: Limits) -> Que
 
 
 def candidates_of(db: Database, engine: Engine, schedule_id: str) -> dict[str, bytes]:
-    """What CANDIDATES_FORM has, made now where there is none; nothing where candidates are kept. It waits: for threads
+    """The form of candidates, made now where there is none; empty where they are kept. It waits: for threads
     of jobs."""
     kept = repository.others(db, schedule_id)
     if "candidates" in kept:
