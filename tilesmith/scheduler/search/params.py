@@ -153,6 +153,8 @@ class Params:
     inside_vectors_least_operations: int = 10
     """Operations that are worth an order of loops in which they are done once: as many as an elementary function
     costs."""
+    short_rows: int = 256
+    """Rows of part of a register, at least, that have vectors as short: those of tables are not worth the code."""
     wide_row_vectors: int = 8
     """Rows of fewer vectors have shorter ones, as wide as a register."""
 

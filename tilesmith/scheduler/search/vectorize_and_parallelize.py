@@ -194,9 +194,14 @@ def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
 
 def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
     """The vector of a stage: as many lanes as a register of the platform has for its widest type, along the stage's
-    row; none where that is less than two, or the row is shorter."""
-    lanes = platform.vector_bytes // computed_bytes
-    if stage.row is None or lanes < 2 or stage.extent(stage.row) < lanes:
+    row; many shorter rows that fill part of a register are one vector each. None of less than two lanes."""
+    lanes, fewest = (size // computed_bytes for size in (platform.vector_bytes, platform.vector_unit.narrowest_bytes))
+    if stage.row is None:
+        return None
+    length = stage.extent(stage.row)
+    if length < lanes and length.bit_count() == 1 and stage.root_points >= PARAMS.short_rows * length:
+        lanes = max(fewest, length)
+    if lanes < 2 or length < lanes:
         return None
     return Vector(stage.row, lanes)
 
