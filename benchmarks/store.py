@@ -83,6 +83,7 @@ class Filling:
                 "groups": 1 + n % 7,
                 "version": "1",
                 "created_us": SECOND_US * (1_700_000_000 + n),
+                "used_us": SECOND_US * (1_700_000_000 + n),
                 "predicted_ms": None if rng.random() < 0.01 else rng.lognormvariate(0, 2),
                 "measured_ms": rng.lognormvariate(0, 2) if rng.random() < 0.05 else None,
                 "note": "",

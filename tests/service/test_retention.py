@@ -70,17 +70,32 @@ def test_old_schedules_go_but_for_those_that_have_a_use(keeping, monkeypatch):
     assert measured not in left(service)
 
 
-def test_the_oldest_schedules_make_room(start):
+def test_the_least_recently_used_schedules_make_room(start):
     service = start(schedule_retention_count=2)
     made = [service.schedule(f"p{n}") for n in range(4)]
     with service.context.db.write() as connection:
         for number, schedule_id in enumerate(made):
-            change = {"created_us": 1_000_000 - number, "predicted_ms": number}
+            change = {"used_us": 1_000_000 - number, "predicted_ms": number}
             connection.execute(update(schedules).where(schedules.c.id == schedule_id).values(change))
     sweep(service, 0)
     assert left(service) == set(made[:2])
     sweep(service, 0)
     assert left(service) == set(made[:2])
+
+
+def test_schedules_that_are_asked_for_or_looked_at_are_kept(keeping):
+    service = keeping(schedule_retention_s=10 * DAY_S)
+    asked, read, looked_at, _ = (service.schedule(f"p{n}") for n in range(4))
+    sweep(service, 1)
+    sweep(service, 9)
+    assert service.schedule("p0") == asked
+    assert service.client.get(f"/v1/schedules/{read}").status_code == 200
+    assert service.client.get(f"/v1/schedules/{looked_at}/loopnest.txt").status_code == 200
+    sweep(service, 9.5)
+    sweep(service, 12)
+    assert left(service) == {asked, read, looked_at}
+    sweep(service, 20)
+    assert left(service) == set()
 
 
 def test_what_is_left_of_a_tally_is_counted(service):

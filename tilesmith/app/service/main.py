@@ -153,6 +153,7 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
     pipelines, platforms = Pipelines(db, settings), Platforms(db, settings.host_platform, settings.calibrate)
     strategies = Strategies(db, settings)
     jobs = Jobs(db, settings)
+    schedules = Schedules(db, settings, engine, pipelines, platforms, strategies, metrics)
     return Context(
         settings=settings,
         db=db,
@@ -162,13 +163,13 @@ def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, An
         pipelines=pipelines,
         platforms=platforms,
         strategies=strategies,
-        schedules=Schedules(db, settings, engine, pipelines, platforms, strategies, metrics),
+        schedules=schedules,
         jobs=jobs,
         runner=JobRunner(db, settings, jobs, metrics, partial(_new_pool, settings.pool), engine, job),
         baselines=Baselines(db),
         webhooks=Webhooks(db, settings),
         tracing=Tracing(settings.otlp_endpoint),
-        retention=Retention(db, settings, jobs.files, metrics),
+        retention=Retention(db, settings, jobs.files, metrics, schedules.uses),
     )
 
 

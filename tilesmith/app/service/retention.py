@@ -18,6 +18,7 @@ from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines import repository as pipeline_rows
 from tilesmith.app.service.quota import Quota
 from tilesmith.app.service.schedules import repository as schedule_rows
+from tilesmith.app.service.schedules.service import Uses
 from tilesmith.app.service.settings import Settings
 
 log = structlog.get_logger("tilesmith.retention")
@@ -29,11 +30,12 @@ BATCH = 100
 class Retention:
     """A thread that deletes what the settings do not keep."""
 
-    def __init__(self, db: Database, settings: Settings, files: JobFiles, metrics: Metrics) -> None:
+    def __init__(self, db: Database, settings: Settings, files: JobFiles, metrics: Metrics, uses: Uses) -> None:
         self._db = db
         self._settings = settings
         self._files = files
         self._metrics = metrics
+        self._uses = uses
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._quota = Quota(db, settings, files, metrics, self._stopping.wait)
@@ -58,6 +60,9 @@ class Retention:
     def sweep(self, now: int) -> None:
         """Deletes all that is to go at the time `now`, in microseconds."""
         settings = self._settings
+        used = self._uses.taken()
+        for start in range(0, len(used), BATCH):
+            schedule_rows.mark_used(self._db, used[start : start + BATCH], now)
         if settings.schedule_retention_s is not None:
             self._old_schedules(now - int(1e6 * settings.schedule_retention_s))
         if settings.schedule_retention_count is not None:
@@ -68,7 +73,7 @@ class Retention:
         self._quota.sweep()
 
     def _old_schedules(self, before: int, most: int | None = None) -> None:
-        """Deletes schedules that were made before, the oldest first, at most so many."""
+        """Deletes schedules that nobody has used since, the least recently used first, at most so many."""
         batches = self._unused(before, most)
 
         def remove() -> int:

@@ -146,10 +146,10 @@ class Settings(BaseSettings):
     schedule_retention_s: float | None = Field(
         default=None,
         gt=0,
-        description="A schedule that was made this long ago, and has no use since, is deleted, s; none: it never is",
+        description="A schedule that nobody has used for so long is deleted, s; none: it never is",
     )
     schedule_retention_count: int | None = Field(
-        default=None, ge=0, description="Schedules that are kept; the oldest without a use are deleted first"
+        default=None, ge=0, description="Schedules that are kept; the least recently used are deleted first"
     )
     pipeline_retention_s: float | None = Field(
         default=None, gt=0, description="A stored pipeline without schedules is deleted this long after it was, s"

@@ -96,7 +96,9 @@ schedules = Table(
     Column("tags", Text, nullable=False, server_default=""),
     Column("owner", String(64), nullable=False, server_default=""),
     Column("bytes", Integer, nullable=False, server_default="0"),
+    Column("used_us", BigInteger, nullable=False, server_default="0"),
     Index(None, "created_us", "id"),
+    Index(None, "used_us", "id"),
     *(
         Index(None, name, *order, "id")
         for name in ("pipeline", "pipeline_id", "platform", "method")

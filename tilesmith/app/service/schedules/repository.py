@@ -158,6 +158,7 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "groups": len(answer.body["groups"]),
         "version": answer.version,
         "created_us": created_us,
+        "used_us": created_us,
         "predicted_ms": predicted_ms(answer.body["predicted"]),
         "owner": owner,
         "bytes": size,
@@ -210,14 +211,15 @@ def count(db: Database) -> int:
 
 
 def unused(db: Database, before_us: int, after: tuple[int, str], most: int) -> list[tuple[int, str]]:
-    """Times of making, and ids, of schedules made before that time, the oldest first, after that key. Left out
-    are those with a note or a tag, those measured since, those of a recorded commit, and those that a job is at."""
+    """Times of last use, and ids, of schedules used before that time, the least recently used first, after that key.
+    Left out are those with a note or a tag, those measured since, those of a recorded commit, and those that a job is
+    at."""
     s, j = schedules.c, jobs.c
     measured = exists().where(measurements.c.schedule_id == s.id, measurements.c.measured_us >= before_us)
     recorded = exists().where(results.c.schedule_id == s.id)
     at_work = exists().where(j.schedule_id == s.id, j.finished_us.is_(None))
-    query = select(s.created_us, s.id).where(s.created_us < before_us, tuple_(s.created_us, s.id) > tuple_(*after))
-    query = query.where(s.note == "", s.tags == "", ~measured, ~recorded, ~at_work).order_by(s.created_us, s.id)
+    query = select(s.used_us, s.id).where(s.used_us < before_us, tuple_(s.used_us, s.id) > tuple_(*after))
+    query = query.where(s.note == "", s.tags == "", ~measured, ~recorded, ~at_work).order_by(s.used_us, s.id)
     with db.read() as connection:
         compared = {
             json.loads(request)["baseline"]
@@ -226,7 +228,14 @@ def unused(db: Database, before_us: int, after: tuple[int, str], most: int) -> l
             ).scalars()
         }
         rows = connection.execute(query.where(s.id.not_in(sorted(compared))).limit(most))
-        return [(row.created_us, row.id) for row in rows]
+        return [(row.used_us, row.id) for row in rows]
+
+
+def mark_used(db: Database, ids: Collection[str], now: int) -> None:
+    """Keeps that schedules were used at that time."""
+    c = schedules.c
+    with db.write() as connection:
+        connection.execute(update(schedules).where(c.id.in_(sorted(ids)), c.used_us < now).values(used_us=now))
 
 
 def remove_several(db: Database, ids: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -85,6 +85,27 @@ class Asked:
         return f"/v1/schedules/{self.id}"
 
 
+class Uses:
+    """The schedules that were asked for or looked at since it was last asked, where the settings delete unused ones: a
+    write a request would cost more than the request."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._wanted = settings.schedule_retention_s is not None or settings.schedule_retention_count is not None
+        self._lock = threading.Lock()
+        self._ids: set[str] = set()
+
+    def add(self, schedule_id: str) -> None:
+        if self._wanted:
+            with self._lock:
+                self._ids.add(schedule_id)
+
+    def taken(self) -> list[str]:
+        """Their ids, which are forgotten."""
+        with self._lock:
+            ids, self._ids = self._ids, set()
+        return sorted(ids)
+
+
 class Schedules:
     """The store's answers and the way to new ones."""
 
@@ -106,6 +127,7 @@ class Schedules:
         self._strategies = strategies
         self._metrics = metrics
         self._known = Remembered(settings.schedule_cache)
+        self.uses = Uses(settings)
         self._flights: dict[str, asyncio.Task[bool]] = {}
 
     async def known(self, body: bytes) -> Asked | None:
@@ -119,6 +141,7 @@ class Schedules:
         if known is None or content is None:
             return None
         self._metrics.schedules.labels("stored").inc()
+        self.uses.add(known[0])
         return Asked(known[0], content, False, known[1])
 
     async def ask(self, body: bytes) -> Asked:
@@ -162,6 +185,8 @@ class Schedules:
             content = await asyncio.to_thread(repository.find, self._db, schedule_id)
             if content is None:
                 raise ApiError("schedule_not_found", "the schedule was removed as soon as it was made")
+        if not new:
+            self.uses.add(schedule_id)
         return Asked(schedule_id, content, new, options, tuned)
 
     def _question(self, reading: Reading) -> tuple[Options, Question]:
@@ -220,14 +245,17 @@ class Schedules:
 
     def get(self, schedule_id: str) -> Content:
         """The document of a schedule; ApiError `schedule_not_found`."""
+        self.uses.add(schedule_id)
         return _found(repository.find(self._db, schedule_id), schedule_id)
 
     def kept(self, schedule_id: str, name: str) -> Content:
         """One of its forms that are kept from the beginning; ApiError `schedule_not_found`."""
+        self.uses.add(schedule_id)
         return _found(repository.find_form(self._db, schedule_id, name), schedule_id)
 
     async def form(self, schedule_id: str, name: str) -> Content:
         """One of its forms, made now where nobody has asked for it; ApiError `schedule_not_found`."""
+        self.uses.add(schedule_id)
         if name in CODE_FORMS:
             source = json.loads((await self.form(schedule_id, SOURCE_FORM)).content)
             return Content(media_type(name), source[CODE_FORMS[name]].encode())
