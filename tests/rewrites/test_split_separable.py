@@ -132,6 +132,36 @@ def test_weights_and_places(value: str) -> None:
     assert_same(pipeline_of(value))
 
 
+HERE = "int32(floor((float32({0}) + 0.5) * 0.75))"
+X, Y = HERE.format("x"), HERE.format("y")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        # a transform by blocks, a resize whose taps depend on where they fall, one of them with a weight of the point
+        "sum(image(x // 4 * 4 + i, y // 4 * 4 + j) * cos(float32(x % 4 * i)) * cos(float32(y % 4 * j)) {})",
+        f"sum(image({X} + i, {Y} + j) * (float32(i) - float32(x) * 0.75) * sqrt(float32(y * j + 9)) {{}})",
+        f"sum(image({X} + i, {Y} + j) * table(i) * (float32(y) * 0.75 - float32(j)) {{}}) * image(x, y)",
+    ],
+)
+@pytest.mark.parametrize("boundary", [None, "repeat_edge"])
+def test_weights_depend_on_the_dim_that_they_go_along(value: str, boundary: str | None) -> None:
+    of = pipeline_of(value.format("for j in range(4) for i in range(4)"), boundary=boundary)
+    assert found(of) == [("x", "y")]
+    assert_same(of)
+
+
+def test_weights_that_depend_on_the_other_dim_are_in_the_second_step() -> None:
+    loops = "for j in range(4) for i in range(4)"
+    of = pipeline_of(f"sum(image(x + i, y + j) * sqrt(float32(x * j + 9)) * float32(y + j) {loops})")
+    assert found(of) == [("x",)]
+    assert_same(of)
+    for value in ("sqrt(float32(x * j + 9)) * float32(y * i)", "sqrt(float32(x * i + y + 9))"):
+        assert found(pipeline_of(f"sum(image(x + i, y + j) * {value} {loops})")) == []
+    assert found(pipeline_of(f"sum(image({X} + i, {Y} + i + j) * float32(x * i) {loops})")) == []
+
+
 def test_integers_wrap() -> None:
     value = explicit(outer((100, -77, 3), (90, 14, -50)))
     assert found(pipeline_of(value, type="int32")) == [("x", "y")]

@@ -4,7 +4,7 @@ maxima over boxes. What each of them is of one and the same function, at differe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -266,7 +266,8 @@ def _split_of(grid: Mapping[tuple[Place, tuple[Place, ...]], Coefficient], toler
 @dataclass(frozen=True, slots=True)
 class _Reduced(Window):
     """A window that is a reduction of `function`, which stands at places that depend on the variables of the domain,
-    times weights that do; `scale` is the same everywhere."""
+    times weights that do; `scale` is the same everywhere. Weights may depend on a dim as well, as those of a resize or
+    of a transform do."""
 
     function: Placed
     domain: tuple[RVar, ...]
@@ -308,23 +309,27 @@ def _of_reduction(stage: Stage, e: Reduce) -> Window | None:
     if guarded or e.op in ("argmin", "argmax") or not all(map(_is_constant, domain)):
         return None
     names = frozenset(r.name for r in domain)
-    if names <= {i.name for n in walk(body) if _has_dims(n, stage) for i in children(n) if isinstance(i, Var)}:
-        return None  # as those of weights with a value of its own for every element
     weights: list[Expr] = []
     core = [body]
     if e.op == "sum":
-        core, weights, more = _factors(body, stage.dims, names)
+        core, weights, more = _factors(body, frozenset(stage.dims), names)
         scale *= more
+    if names <= {
+        i.name for f in core for n in walk(f) if _has_dims(n, stage) for i in children(n) if isinstance(i, Var)
+    }:
+        return None  # as those of weights with a value of its own for every element
     if not core or not scale.is_moderate(e.type):
         return None
     function = placed(_product(core), stage.dims, names)
     inside = _variables(function.function) & names
     places = {d: _variables(p.base) & names for d, p in function.places}
+    moving = {d for d, variables in places.items() if variables}
     first = {}
     for dim in (d for d in stage.dims if places.get(d)):
         mine = places[dim] | inside
-        others = (*(v for d, v in places.items() if d != dim), *map(_variables, weights))
-        if mine != names and all(not part & mine or part <= mine for part in others):
+        others = (*(v for d, v in places.items() if d != dim), *(_variables(w) & names for w in weights))
+        still = all(_variables(w).isdisjoint(moving - {dim}) for w in weights if not mine.isdisjoint(_variables(w)))
+        if mine != names and still and all(not part & mine or part <= mine for part in others):
             first[dim] = mine
     dims = tuple(d for d in stage.dims if d in first)
     if not dims:
@@ -340,22 +345,26 @@ def _is_constant(r: RVar) -> bool:
     return isinstance(r.lo, Const) and isinstance(r.extent, Const) and int(r.extent.value) > 1
 
 
-def _factors(
-    body: Expr, dims: Collection[str], variables: Collection[str]
-) -> tuple[list[Expr], list[Expr], Coefficient]:
-    """The factors of a product that depend on `dims`, those that only depend on `variables`, and what the others are
-    together."""
+def _factors(body: Expr, dims: Set[str], variables: Collection[str]) -> tuple[list[Expr], list[Expr], Coefficient]:
+    """The factors of a product that depend on `dims`, those that depend on `variables` and, where others depend on
+    several dims, on one of these at most, and what the others are together."""
     scale = Coefficient()
     core: list[Expr] = []
     weights: list[Expr] = []
     pending = [body]
+    factors: list[Expr] = []
     while pending:
         e = pending.pop()
-        used = _variables(e)
         if isinstance(e, Binary) and e.op == "*":
             pending += (e.right, e.left)
-        elif not used.isdisjoint(dims):
-            core.append(e)
+        else:
+            factors.append(e)
+    several = any(len(_variables(e) & dims) > 1 for e in factors)
+    for e in factors:
+        used = _variables(e)
+        if not used.isdisjoint(dims):
+            few = several and len(used & dims) == 1 and not used.isdisjoint(variables)
+            (weights if few else core).append(e)
         elif not used.isdisjoint(variables):
             weights.append(e)
         else:

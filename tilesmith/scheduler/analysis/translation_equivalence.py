@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
     Binary,
     BinaryOp,
+    Cast,
     Const,
     Expr,
     InputBound,
@@ -106,26 +108,37 @@ def moved(e: Expr, by: int) -> Expr:
 
 
 def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozenset[str] | None:
-    """The dims in `e`, if it is plain arithmetic on dims, variables and what is the same everywhere; None if not, or
-    if there is no dim in it."""
+    """The dims in `e`, if it is plain arithmetic on dims, variables and what is the same everywhere, and beside a
+    variable on integers that floats of dims are rounded to; None if not, or if there is no dim in it."""
     if e.type != INT32:
         return None
     found: set[str] = set()
-    for node in walk(e):
+    moves = rounded = False
+    pending = [e]
+    while pending:
+        node = pending.pop()
         match node:
             case Var(name=name) if name in dims:
                 found.add(name)
             case Var(name=name) if name in variables:
-                pass
+                moves = True
             case Const() | ParamRef() | InputBound():
                 pass
             case Binary(op=op) if op in _ARITHMETIC:
-                pass
+                pending += (node.left, node.right)
+            case Cast(operand=inside) if inside.type.is_float and _is_of_dims(inside, dims):
+                rounded = True
+                found.update(n.name for n in walk(inside) if isinstance(n, Var))
             case _:
                 return None
         if node.type != INT32:
             return None
-    return frozenset(found) or None
+    return frozenset(found) if found and (moves or not rounded) else None
+
+
+def _is_of_dims(e: Expr, dims: Collection[str]) -> bool:
+    """True if a float is made of dims and what is the same everywhere."""
+    return all(n.name in dims if isinstance(n, Var) else not isinstance(n, Access | Reduce) for n in walk(e))
 
 
 def _split(e: Expr) -> Place:
