@@ -78,6 +78,7 @@ _NEAR = """\
     const $T near = ($T)(($U)a$below - (($U)b & ($U)(a >= b)));
     const $W far = ($W)~($within(near < b));
 #if $where
+    typedef long long whole __attribute__((vector_size($bytes), unused));
     if (!$any) return near;
 #else
     if (!($every)) return near;
@@ -157,8 +158,8 @@ def _far(t: ScalarType, size: int) -> dict[str, str]:
     signed, parts = t.kind == "int", size // 8
     where, found = {
         64: ("defined __AVX512F__ && !defined __clang__", "__builtin_ia32_ptestmd512((i32x16)far, (i32x16)far, -1)"),
-        32: ("defined __AVX__", "!__builtin_ia32_ptestz256((i64x4)far, (i64x4)far)"),
-        16: ("defined __SSE4_1__", "!__builtin_ia32_ptestz128((i64x2)far, (i64x2)far)"),
+        32: ("defined __AVX__", "!__builtin_ia32_ptestz256((whole)far, (whole)far)"),
+        16: ("defined __SSE4_1__", "!__builtin_ia32_ptestz128((whole)far, (whole)far)"),
     }.get(size, ("0", "0"))
     return {
         "W": vector("uint", 64, parts),
@@ -167,6 +168,7 @@ def _far(t: ScalarType, size: int) -> dict[str, str]:
         else "",
         "within": "(near >= 0) & " if signed else "",
         "where": where,
+        "bytes": str(size),
         "any": found,
         "every": " | ".join(f"far[{n}]" for n in range(parts)),
     }
