@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,13 @@ def _one_at_a_time(*arguments: Any, **options: Any) -> Any:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # workers have the folder of who starts them
-        _own_temporary_folder(config)
+        _own_temporary_folder()
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
     os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
 
 
-def _own_temporary_folder(config: pytest.Config) -> None:
+def _own_temporary_folder() -> None:
     """Temporary files of tests, and of what they start, are in a folder that is gone with the run; a killed run's is
     deleted by the next one. What is to be looked at afterwards, `tmp_path`, is where pytest has it."""
     parent = Path(tempfile.gettempdir())
@@ -49,7 +50,7 @@ def _own_temporary_folder(config: pytest.Config) -> None:
     held_folders.sweep(parent.glob(f"{TEMPORARY}*"))
     stack = ExitStack()
     folder = stack.enter_context(held_folders.new_folder(parent, TEMPORARY))
-    config.add_cleanup(stack.close)
+    Finalize(None, stack.close, exitpriority=-200)  # after what multiprocessing has there, at -100
     folder.chmod(0o711)  # PostgreSQL runs as somebody else where we are root
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     sweep_kept()
