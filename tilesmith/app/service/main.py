@@ -7,15 +7,16 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
 import structlog
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.runtime import confinement, held_folders
@@ -111,6 +112,26 @@ def create_app(
     )
     app.state.context = context
     app.state.error_page = error_page
+    app.router.routes.extend(_routes())
+    errors.install(app)
+    app.add_middleware(CompressedPages)
+    app.add_middleware(KnownAnswers, context=context)
+    app.add_middleware(TracedRequests, tracing=context.tracing)
+    app.add_middleware(
+        Requests,
+        settings=settings,
+        metrics=context.metrics,
+        tokens=context.tokens.known_in_force,
+        authenticate=before_body,
+    )
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+    return app
+
+
+@cache
+def _routes() -> Sequence[BaseRoute]:
+    """The routes of every application: they are stateless, and to work out the parameters and answers of all takes
+    longer than the rest of a start."""
     routers = (
         schedules_router,
         notes_router,
@@ -129,21 +150,10 @@ def create_app(
         reference_router,
         dashboard_router,
     )
+    whole = APIRouter()
     for router in routers:
-        app.include_router(router)
-    errors.install(app)
-    app.add_middleware(CompressedPages)
-    app.add_middleware(KnownAnswers, context=context)
-    app.add_middleware(TracedRequests, tracing=context.tracing)
-    app.add_middleware(
-        Requests,
-        settings=settings,
-        metrics=context.metrics,
-        tokens=context.tokens.known_in_force,
-        authenticate=before_body,
-    )
-    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
-    return app
+        whole.include_router(router, responses=openapi.PROBLEMS)
+    return whole.routes
 
 
 def _context(settings: Settings, functions: Any, job: Callable[..., dict[str, Any]] | None) -> Context:

@@ -346,13 +346,16 @@ class Engine:
                 self._leave(work)
                 if work.attempts or work.future.set_running_or_notify_cancel():
                     work.future.set_result(ApiError("not_ready", "the service is stopping"))
+        had_processes = False
         for executor in executors:
             if isinstance(executor, ProcessPoolExecutor):
+                had_processes = True
                 _kill(executor)
         for executor in executors:
             executor.shutdown(wait=isinstance(executor, ProcessPoolExecutor), cancel_futures=True)
-        executors.clear()
-        gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
+        if had_processes:
+            executors.clear()
+            gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
 
 
 def _model(body: bytes, model: type[M]) -> M | ApiError:
