@@ -41,6 +41,7 @@ def test_an_observer_sees_every_pass() -> None:
         "rfactor",
         "fold-constants",
         "join-correlated-terms",
+        "gather-neighbours",
         "promise-bounds",
         "lower-boundaries",
         "fold-updates",

@@ -19,6 +19,7 @@ from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
 from tilesmith.scheduler.rewrites.factor_exponentials import factored as factored_exponentials
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
+from tilesmith.scheduler.rewrites.gather_neighbours import gathered
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
 from tilesmith.scheduler.rewrites.interleave_channels import interleaved
@@ -91,6 +92,13 @@ NORMALIZATION = (
         "they are one term",
         "bounds of one term are exact",
         lambda p, _: _by_stage(p, lambda s: rewritten(s, joined_terms, joined_terms)),
+    ),
+    _pass(
+        "gather-neighbours",
+        "terms of sums of integers as they were written; no boundaries are lowered",
+        "those that read the elements which vectors step over are a reduction",
+        "these are read in the order of memory, and summed in groups",
+        lambda p, _: gathered(p),
     ),
     _pass(
         "promise-bounds",

@@ -79,13 +79,15 @@ def widening(source: ScalarType) -> str:
     return f"from_{short(source)}"
 
 
+_SUMS = ("sums_", "sads_")
+"""Sums of neighbours, and of their absolute differences from others; the bits of these follow."""
 _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 """Where integers of 8 and 16 bits have instructions, by bytes of a register."""
 
 
 def is_integer_function(name: str) -> bool:
     """Whether a function of that name is one of these, where its type is one of integers."""
-    return name in BINARY or name == "madd" or name.startswith(("from_", "sums_"))
+    return name in BINARY or name == "madd" or name.startswith(("from_", *_SUMS))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -95,8 +97,8 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
         steps = [(kind, b, lanes) for b in _LETTERS if source.bits <= b < t.bits for kind in ("int", "uint")]
         taken = ("int", source.bits, max(lanes, 16 // source.bytes))
         return [*steps, *([taken] if _widening_instruction(source, t, lanes) else [])]
-    if name.startswith("sums_"):
-        first = int(name.removeprefix("sums_"))
+    if name.startswith(_SUMS):
+        first = _source_bits(name)
         return [("uint", b, lanes * t.bits // b) for b in _LETTERS if first <= b < t.bits]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
@@ -116,8 +118,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         found += _one(c_neon.widening(source, t, lanes)) if neon else []
         steps = _instead(found, _by_steps(source, t, lanes))
         return f"{head}{steps}}}\n"
-    if name.startswith("sums_"):
-        return _sums(int(name.removeprefix("sums_")), t, lanes, c_name)
+    if name.startswith(_SUMS):
+        return _sums(_source_bits(name), t, lanes, c_name, name.startswith("sads_"))
     if name == "madd":
         return _madd(lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
@@ -154,12 +156,18 @@ def _one(instruction: tuple[str, str] | None) -> Instructions:
     return [] if instruction is None else [instruction]
 
 
-def _sums(first: int, t: ScalarType, lanes: int, c_name: str) -> str:
-    """The sums of absolute differences of neighbours of `first` bits: by halves of elements twice as wide, of eight
-    bytes by an instruction."""
+def _source_bits(name: str) -> int:
+    """The bits of what is summed."""
+    return int(name.partition("_")[2])
+
+
+def _sums(first: int, t: ScalarType, lanes: int, c_name: str, differences: bool) -> str:
+    """The sums of neighbours of `first` bits, or of their absolute `differences` from others: by halves of elements
+    twice as wide; of bytes by instructions."""
     own, size = vector("uint", t.bits, lanes), t.bytes * lanes
-    taken = vector("uint", first, size * 8 // first)
-    text, bits, value = f"    const {taken} x = ({taken})(a > b), d = (x & (a - b)) | (~x & (b - a));\n", first, "d"
+    taken, value, bits, text = vector("uint", first, size * 8 // first), "a", first, ""
+    if differences:
+        value, text = "d", f"    const {taken} x = ({taken})(a > b), d = (x & (a - b)) | (~x & (b - a));\n"
     while bits < t.bits:
         bits *= 2
         wide, mask = vector("uint", bits, size * 8 // bits), f"(uint{bits}_t)0x{(1 << bits // 2) - 1:x}"
@@ -167,11 +175,32 @@ def _sums(first: int, t: ScalarType, lanes: int, c_name: str) -> str:
         text += f"    const {wide} y{bits} = (x{bits} & {mask}) + (x{bits} >> {bits // 2});\n"
         value = f"y{bits}"
     text += f"    return {value};\n"
-    where = _WHERE.get(size) if (first, t.bits) == (8, 64) else None
-    sums = f"    typedef char bytes __attribute__((vector_size({size})));\n"
-    sums += f"    return ({own})__builtin_ia32_psadbw{8 * size}((bytes)a, (bytes)b);\n"
-    found = [] if where is None else [(f"defined {where}", sums)]
-    return f"INLINE {own} {c_name}({taken} a, {taken} b) {{\n{_instead(found, text)}}}\n"
+    found = _sums_of_bytes(t, size, own, differences) if first == 8 and size in _WHERE else []
+    args = f"{taken} a, {taken} b" if differences else f"{taken} a"
+    return f"INLINE {own} {c_name}({args}) {{\n{_instead(found, text)}}}\n"
+
+
+def _sums_of_bytes(t: ScalarType, size: int, own: str, differences: bool) -> Instructions:
+    """Eight bytes by absolute differences; fewer by products with ones, of pairs of bytes and of pairs of these."""
+    of = {"bytes": "char", "words": "short", "pairs": "int"}
+
+    def returned(value: str) -> str:
+        used = [n for n in of if f"({n})" in value]
+        types = "".join(f"    typedef {of[n]} {n} __attribute__((vector_size({size})));\n" for n in used)
+        return f"{types}    return ({own}){value};\n"
+
+    if t.bits == 64:
+        other = "(bytes)b" if differences else "(bytes){0}"
+        return [(f"defined {_WHERE[size]}", returned(f"__builtin_ia32_psadbw{8 * size}((bytes)a, {other})"))]
+    found: Instructions = []
+    where = {**_WHERE, 16: "__SSSE3__"}[size]
+    for masked in (True, False) if size == 64 else (False,):
+        mask = ("_mask", ", (words){0}, -1", ", (pairs){0}, -1") if masked else ("", "", "")
+        value = f"__builtin_ia32_pmaddubsw{8 * size}{mask[0]}((bytes)a, (bytes){{0}} + 1{mask[1]})"
+        if t.bits == 32:
+            value = f"__builtin_ia32_pmaddwd{8 * size}{mask[0]}({value}, (words){{0}} + 1{mask[2]})"
+        found.append((in_gcc(where) if masked else f"defined {where}", returned(value)))
+    return [] if differences else found
 
 
 def _madd(lanes: int, c_name: str) -> str:

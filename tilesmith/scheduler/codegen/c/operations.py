@@ -46,7 +46,9 @@ def expression(o: Operands, d: Define) -> str:
             pairs = b.name if b.lanes > 1 else f"({o.of(INT16, 2 * r.lanes)})({o.wide(b, r.lanes)})"
             return f"{o.function('madd', r.type, r.lanes)}({a.name}, {pairs})"
         case ops.SumNeighbours(a=a, b=b):
-            return f"{o.function(f'sums_{a.type.bits}', r.type, r.lanes)}({a.name}, {o.wide(b, a.lanes)})"
+            if b.literal == 0:
+                return f"{o.function(f'sums_{a.type.bits}', r.type, r.lanes)}({a.name})"
+            return f"{o.function(f'sads_{a.type.bits}', r.type, r.lanes)}({a.name}, {o.wide(b, a.lanes)})"
         case ops.Narrow() | ops.Shuffle():
             return permutation(o, r, op)
         case ops.FromIndex() | ops.ToIndex() | ops.Lanes():
