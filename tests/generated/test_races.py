@@ -12,7 +12,7 @@ from support.builds import BUILDS, environment
 from support.random_cases import judged_in_children
 from support.tools import require_tool
 
-CASES, CHUNK = range(2000, 2036), 12
+CASES, CHUNK = range(2000, 2024), 12
 
 
 @pytest.mark.parametrize("start", CASES[::CHUNK])

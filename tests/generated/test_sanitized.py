@@ -13,7 +13,7 @@ from support.random_cases import judged_in_children
 from support.tools import require_tool
 
 BUILD = BUILDS["memory"]
-CASES, CHUNK = (*range(40), *range(512, 522)), 10
+CASES, CHUNK = (*range(30), *range(512, 522)), 10
 
 
 def watched() -> dict[str, str]:
