@@ -21,6 +21,7 @@ class Layers:
     def __init__(self, traffic: Traffic, row: int, one_loop: frozenset[str]) -> None:
         self.counter, self.traffic, self.registers = traffic.counter, traffic, traffic.registers
         self.row, self.one_loop = row, one_loop
+        self.looped: dict[str, frozenset[str]] = {}
         self.parts = self._parts()
         self.again = self._again()
 
@@ -29,7 +30,9 @@ class Layers:
         as in one loop with others."""
         if run.lanes == 1 or run.registers or name in self.one_loop:
             return 1
-        looped, stages = looped_dims(self.counter, name, self.row), self.counter.members.facts.stages
+        stages, looped = self.counter.members.facts.stages, self.looped.get(name)
+        if looped is None:
+            looped = self.looped[name] = looped_dims(self.counter, name, self.row)
         return block_rows(stages[name], stages[read.producer], read, run.row, looped)
 
     def of_reads(self, name: str) -> Iterator[tuple[Read, float]]:

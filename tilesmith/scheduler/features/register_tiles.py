@@ -102,6 +102,12 @@ def reduces_rows(facts: Facts, name: str) -> bool:
     return bool(moving)
 
 
+@once
+def _with_long_reductions(facts: Facts) -> frozenset[str]:
+    """The stages whose values have reductions that vectors run as loops."""
+    return frozenset(name for name, stage in facts.definitions.items() if _long(stage))
+
+
 def sums_together(
     members: Members, loops: Sequence[str], computed: Mapping[str, int], inlined: frozenset[str]
 ) -> dict[str, dict[str, int]]:
@@ -109,6 +115,8 @@ def sums_together(
     points are computed together, and how many: of long reductions of neighbours that share what they load. `loops` are
     the group's, innermost first, and `computed` has the positions that stages are computed at."""
     facts, sums = members.facts, members.facts.core.registers.sums
+    if _with_long_reductions(facts).isdisjoint(members.names):
+        return {}
     inside = {n: facts.definitions[n] for n in inlined}
     found: dict[str, dict[str, int]] = {}
     for name in (*computed, members.output):

@@ -65,14 +65,14 @@ def group_of(
 ) -> Group:
     """The group of a shape, without tile sizes: the innermost loop that is not unrolled is vectorised where it runs
     along memory, the outermost inter-tile loop is run by threads. Updates: see `search.update_loops`. `known`:
-    placements that were worked out for other shapes of the same members, added to."""
+    placements that were worked out for other shapes, of groups of the same facts for the same platform, added to."""
     known = {} if known is None else known
     inlined, fused, size = _in_row(members, order, choices)
     placements = []
     for name in members.names[:-1]:
         levels = choices[name].levels
         own = 0 if levels is None else size if name in fused else _computed_bytes(members, name, inlined)
-        key = (name, order.loops, levels, own)
+        key = (members.follows[name], order.loops, order.innermost, levels, own)
         found = known.get(key)
         if found is None:
             found = known[key] = _placement(members, order, name, levels, own, platform, strict)

@@ -7,12 +7,12 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tilesmith.app.service.bodies import data
 from tilesmith.scheduler.codegen.artifact import CSource
-from tilesmith.scheduler.frontends.document.document import canonical_json
+from tilesmith.scheduler.frontends.document.document import canonical_text, to_document
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.strategies.document import StrategyDocument
@@ -193,9 +193,10 @@ def content_hash(content: bytes) -> str:
 
 def identity(pipeline: Pipeline) -> PipelineIdentity:
     """A pipeline by its content, of which what its `doc` says is no part."""
-    text = canonical_json(pipeline).encode()
-    bare = canonical_json(replace(pipeline, doc="")).encode() if pipeline.doc else text
-    return PipelineIdentity(content_hash(bare), pipeline.name, len(pipeline.stages), text)
+    document = to_document(pipeline)
+    text = canonical_text(document).encode()
+    bare = {key: value for key, value in document.items() if key != "doc"}
+    return PipelineIdentity(content_hash(canonical_text(bare).encode()), pipeline.name, len(pipeline.stages), text)
 
 
 def source_form(source: CSource) -> bytes:

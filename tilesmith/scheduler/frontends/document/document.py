@@ -67,7 +67,12 @@ def canonical_json(pipeline: Pipeline) -> str:
 
     Keys have a fixed order and are not sorted: the order of an update's domain has a meaning.
     """
-    return json.dumps(to_document(pipeline), separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return canonical_text(to_document(pipeline))
+
+
+def canonical_text(document: dict[str, Any]) -> str:
+    """A canonical document as compact ASCII JSON."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def _param(p: Param) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tilesmith.scheduler.analysis.register_windows import FusedRow, How
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over
@@ -193,8 +194,22 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     return read, read * own, _free_points(members, name) * (own + store) + read * load
 
 
+@once
+def _known_free(facts: Facts) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {}
+
+
 def _free_points(members: Members, name: str) -> float:
-    """Points of a stage for each that its readers have in the dims that move with theirs."""
+    """Points of a stage for each that its readers have in the dims that move with theirs: the same in all groups in
+    which it has these readers."""
+    known, key = _known_free(members.facts), (name, members.consumers[name])
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _find_free_points(members, name)
+    return found
+
+
+def _find_free_points(members: Members, name: str) -> float:
     stage = members.facts.stages[name]
     reads = (members.facts.stages[c].read_of[name] for c in members.consumers[name])
     still = ([d for d, s in zip(stage.dims, r.roughly, strict=True) if s.var is None and s.known] for r in reads)

@@ -87,6 +87,7 @@ class Pricing:
     expired: Callable[[], bool]
     sizings: dict[Segment, Sizing] = field(default_factory=dict, kw_only=True)
     countings: dict[Segment, TimedCounting] = field(default_factory=dict, kw_only=True)
+    placed: dict[Hashable, Placement] = field(default_factory=dict, kw_only=True)
 
     def priced(
         self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
@@ -98,7 +99,7 @@ class Pricing:
     def _counting(self, segment: Segment, members: Members) -> TimedCounting:
         found = self.countings.get(segment)
         if found is None:
-            found = self.countings[segment] = TimedCounting(members, self.platform, self.strict)
+            found = self.countings[segment] = TimedCounting(members, self.platform, self.strict, self.placed)
         return found
 
     def sizing(self, members: Members) -> Sizing:
@@ -147,8 +148,8 @@ class TimedCounting:
     members: Members
     platform: Platform
     strict: bool
+    placed: dict[Hashable, Placement]
     running: dict[Hashable, Running] = field(default_factory=dict)
-    placed: dict[Hashable, Placement] = field(default_factory=dict)
     footprints: Footprints = field(default_factory=dict)
 
     def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
