@@ -102,7 +102,7 @@ def not_ready(service):
 
 
 def fault(service):
-    service.scheduling.answer = lambda question: 1 // 0
+    service.scheduling.answer = lambda *_: 1 // 0
     return service.client.post("/v1/schedules", json={"pipeline_id": "harris"})
 
 
@@ -115,7 +115,7 @@ def refusing(code):
     """A schedule request whose work ends with that code."""
 
     def provoke(service):
-        service.scheduling.answer = lambda question: ApiError(code, "a reason")
+        service.scheduling.answer = lambda *_: ApiError(code, "a reason")
         return service.client.post("/v1/schedules", json={"pipeline_id": "harris"})
 
     return provoke
