@@ -249,6 +249,16 @@ def test_short_elements_are_gathered_lane_by_lane(size: int, measured: float) ->
         assert terms(counts(work(operations=(), **own)), platform)["in core"] == pytest.approx(1e3 * 4 * each)
 
 
+@pytest.mark.parametrize(("size", "stride", "permutations"), [(1, 2, 3), (2, 4, 3), (1, 3, 1), (4, 2, 1), (8, 4, 1)])
+def test_short_elements_are_picked_part_by_part(size: int, stride: int, permutations: int) -> None:
+    """From two vectors each, and joined; those of an odd stride lie at other places of each vector."""
+    platform = machine(row_start_ns=0.0, load_cycles=0.0, shuffle_cycles=1.0).model_copy(update={"vector_bytes": 32})
+    own = work(operations=(), stores=(), lanes=32 // size, loads=(Transfer("strided", size, 1.0, stride),))
+    joined = platform.ecm_parameters.i8.add if permutations > 1 else 0.0
+    steps = 1e3 * (stride - 1) * (permutations + joined)
+    assert terms(counts(own), platform)["in core"] == pytest.approx(steps)
+
+
 def test_elements_of_several_lanes_are_a_load_and_a_permutation() -> None:
     """Of fewer elements, which cross lines as seldom."""
     platform = machine(row_start_ns=0.0, load_cycles=1.0, unaligned_load_cycles=3.0, shuffle_cycles=0.5)

@@ -194,7 +194,7 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             # whole vectors, from which lanes are picked two by two, or each lane alone
             loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
             each = min(loaded, lanes)
-            return t.times * (each * p.load_cycles + max(each - 1, vectors) * p.shuffle_cycles)
+            return t.times * (each * p.load_cycles + max(each - 1, vectors) * _picked(t, m))
         case "table" if _pieces(t, m):
             return t.times * vectors * _pieces(t, m) * max(1.0, m.table_entries / m.vector_bytes) * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
@@ -209,6 +209,17 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
         case "pixels":
             return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
     return 0.0
+
+
+def _picked(t: Transfer, m: Machine) -> float:
+    """Cycles of a vector picked from two: of elements that an instruction takes from any lane, or where vectors of as
+    many places differ from one another, as those of an odd stride do, it is one. Of shorter ones both are permuted part
+    by part, joined, and parts are put in order."""
+    p, of = m.parameters, m.core.instructions
+    if t.bytes >= of.permuted_bytes or t.stride % 2 or m.table_entries >= TABLE_ENTRIES:
+        return p.shuffle_cycles
+    parts = p.shuffle_cycles if m.vector_bytes > of.narrowest_bytes else 0.0
+    return 2 * p.shuffle_cycles + p.i8.add + parts
 
 
 def _store(t: Transfer, lanes: int, m: Machine) -> float:
