@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tilesmith.scheduler.frontends.tensors.sizes import Size, fixed, product, symbol
@@ -25,7 +25,12 @@ TREES = st.recursive(
 )
 
 
+NOTHING = joined(((symbol("b", SYMBOLS["b"]), "b"), joined(((fixed(1), "1"), (symbol("b", 5), "b"), "//")), "*"))
+"""b * (1 // b): 0 as planned, and 1 where b is."""
+
+
 @given(TREES, st.integers(1, 9), st.integers(1, 9))
+@example(joined((NOTHING, NOTHING, "//")), 1, 1)
 def test_text_and_estimate_are_what_arithmetic_gives(tree, a, b):
     size, written = tree
     for values in (SYMBOLS, {"a": a, "b": b}):

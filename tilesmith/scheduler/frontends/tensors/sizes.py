@@ -97,7 +97,8 @@ def _of(estimate: int, terms: Iterable[tuple[tuple[str, ...], int]]) -> Size:
     total: dict[tuple[str, ...], int] = {}
     for symbols, coefficient in terms:
         total[symbols] = total.get(symbols, 0) + coefficient
-    return Size(estimate, tuple(sorted((s, c) for s, c in total.items() if c)))
+    left = tuple(sorted((s, c) for s, c in total.items() if c))
+    return Size(estimate, left) if any(s for s, _ in left) else fixed(sum(c for _, c in left))
 
 
 def _without(symbols: tuple[str, ...], gone: tuple[str, ...]) -> tuple[str, ...] | None:
