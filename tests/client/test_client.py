@@ -3,6 +3,8 @@
 import asyncio
 import inspect
 import json
+import threading
+import time
 
 import httpx
 import pytest
@@ -23,13 +25,17 @@ PROBLEM = {
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """The pauses that would have been made, in seconds."""
+    """The pauses that would have been made by this thread, in seconds."""
     found = []
+    sleep, here = time.sleep, threading.get_ident()
 
     async def paused(seconds):
         found.append(seconds)
 
-    monkeypatch.setattr(tenacity.nap.time, "sleep", found.append)
+    def slept(seconds):
+        found.append(seconds) if threading.get_ident() == here else sleep(seconds)
+
+    monkeypatch.setattr(tenacity.nap.time, "sleep", slept)
     monkeypatch.setattr(asyncio, "sleep", paused)
     return found
 
