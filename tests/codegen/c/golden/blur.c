@@ -8,7 +8,7 @@
 
 int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   const int query = (input_0 && !input_0->data) || (blur_y_0 && !blur_y_0->data);
-  if (!ts_is_image(input_0, 2, query) || !ts_is_image(blur_y_0, 2, 0)) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(!ts_is_image(input_0, 2, query) || !ts_is_image(blur_y_0, 2, 0))) return TILESMITH_E_ARGUMENT;
   const int64_t input_0_min0 = input_0->min[0];
   const int64_t input_0_min1 = input_0->min[1];
   const int64_t blur_y_0_min0 = blur_y_0->min[0];
@@ -19,11 +19,11 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   /* what the requested region needs of every stage and input */
   const int64_t blur_y_x_hi_0 = blur_y_0_extent0 + blur_y_0_min0 - 1;
   const int64_t blur_y_y_hi_0 = blur_y_0_extent1 + blur_y_0_min1 - 1;
-  if (ts_far(0, blur_y_y_hi_0 + 2)) return TILESMITH_E_ARGUMENT;
-  if (ts_far(0, blur_y_x_hi_0 + 2)) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(ts_far(0, blur_y_y_hi_0 + 2))) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(ts_far(0, blur_y_x_hi_0 + 2))) return TILESMITH_E_ARGUMENT;
   const int64_t input_0_lo[] = {blur_y_0_min0, blur_y_0_min1};
   const int64_t input_0_hi[] = {blur_y_x_hi_0 + 2, blur_y_y_hi_0 + 2};
-  if (query || !ts_covers(input_0, 2, input_0_lo, input_0_hi)) {
+  if (UNLIKELY(query || !ts_covers(input_0, 2, input_0_lo, input_0_hi))) {
     ts_require(input_0, 2, input_0_lo, input_0_hi);
     return TILESMITH_E_REGION;
   }
@@ -32,9 +32,9 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   ts_slot own[BLOCKS] = {{0}};
   ts_slot *const slots = __atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE) ? own : ts_kept;
   tilesmith_buffer input_0_image = *input_0;
-  if (!ts_dense(slots, &input_0_image, (const int[]){0, 1}, sizeof(uint16_t), 1)) goto finish;
+  if (UNLIKELY(!ts_dense(slots, &input_0_image, (const int[]){0, 1}, sizeof(uint16_t), 1))) goto finish;
   tilesmith_buffer blur_y_0_image = *blur_y_0;
-  if (!ts_dense(slots, &blur_y_0_image, (const int[]){0, 1}, sizeof(uint16_t), 0)) goto finish;
+  if (UNLIKELY(!ts_dense(slots, &blur_y_0_image, (const int[]){0, 1}, sizeof(uint16_t), 0))) goto finish;
   const uint16_t *restrict const input_0_data = input_0_image.data;
   const int64_t input_0_stride1 = input_0_image.stride[1];
   uint16_t *restrict const blur_y_0_data = blur_y_0_image.data;
@@ -48,7 +48,7 @@ int32_t tilesmith_blur(tilesmith_buffer *input_0, tilesmith_buffer *blur_y_0) {
   const int64_t blur_x_stride_0 = ts_pitch(blur_x_x_size_0, sizeof(uint16_t));
   const int64_t blur_x_0_at = ts_reserve(&scratch0_bytes, ts_times(blur_x_stride_0, 4) + 64, sizeof(uint16_t));
   char *const scratch0 = ts_take(slots, ts_times(scratch0_bytes, THREADS));
-  if (!scratch0) goto finish;
+  if (UNLIKELY(!scratch0)) goto finish;
 
   /* y.outer of blur_y */
   PARALLEL(ts_share(((blur_y_y_hi_0 - blur_y_0_min1) >> 7) + 1))

@@ -10,10 +10,12 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
   tilesmith_buffer *output_1) {
   (void)gain_0;
   const int query = (input_0 && !input_0->data) || (output_0 && !output_0->data) || (output_1 && !output_1->data);
-  if (!ts_is_image(input_0, 2, query) || !ts_is_image(output_0, 2, 0)
-    || !ts_is_image(output_1, 2, 0)) return TILESMITH_E_ARGUMENT;
-  if (output_1->min[0] != output_0->min[0] || output_1->extent[0] != output_0->extent[0]) return TILESMITH_E_ARGUMENT;
-  if (output_1->min[1] != output_0->min[1] || output_1->extent[1] != output_0->extent[1]) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(!ts_is_image(input_0, 2, query) || !ts_is_image(output_0, 2, 0)
+    || !ts_is_image(output_1, 2, 0))) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(output_1->min[0] != output_0->min[0]
+    || output_1->extent[0] != output_0->extent[0])) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(output_1->min[1] != output_0->min[1]
+    || output_1->extent[1] != output_0->extent[1])) return TILESMITH_E_ARGUMENT;
   const int64_t input_0_min0 = input_0->min[0];
   const int64_t input_0_extent0 = input_0->extent[0];
   const int64_t input_0_min1 = input_0->min[1];
@@ -28,16 +30,16 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
   /* what the requested region needs of every stage and input */
   const int64_t output_x_hi_0 = output_0_extent0 + output_0_min0 - 1;
   const int64_t output_y_hi_0 = output_0_extent1 + output_0_min1 - 1;
-  if (ts_far(0, ts_max(0, input_0_extent0 - 1)) || ts_far(0,
-    ts_max(0, input_0_extent1 - 1))) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(ts_far(0, ts_max(0, input_0_extent0 - 1)) || ts_far(0,
+    ts_max(0, input_0_extent1 - 1)))) return TILESMITH_E_ARGUMENT;
   const int64_t input_x_lo_0 = ts_min(0, output_0_min0);
   const int64_t input_x_hi_0 = ts_max(ts_max(0, input_0_extent0 - 1), output_x_hi_0);
   const int64_t input_y_lo_0 = ts_min(0, output_0_min1);
   const int64_t input_y_hi_0 = ts_max(ts_max(0, input_0_extent1 - 1), output_y_hi_0);
-  if (ts_far(input_x_lo_0, input_x_hi_0) || ts_far(input_y_lo_0, input_y_hi_0)) return TILESMITH_E_ARGUMENT;
+  if (UNLIKELY(ts_far(input_x_lo_0, input_x_hi_0) || ts_far(input_y_lo_0, input_y_hi_0))) return TILESMITH_E_ARGUMENT;
   const int64_t input_0_lo[] = {input_x_lo_0, input_y_lo_0};
   const int64_t input_0_hi[] = {input_x_hi_0, input_y_hi_0};
-  if (query || !ts_covers(input_0, 2, input_0_lo, input_0_hi)) {
+  if (UNLIKELY(query || !ts_covers(input_0, 2, input_0_lo, input_0_hi))) {
     ts_require(input_0, 2, input_0_lo, input_0_hi);
     return TILESMITH_E_REGION;
   }
@@ -46,11 +48,11 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
   ts_slot own[BLOCKS] = {{0}};
   ts_slot *const slots = __atomic_test_and_set(&ts_busy, __ATOMIC_ACQUIRE) ? own : ts_kept;
   tilesmith_buffer input_0_image = *input_0;
-  if (!ts_dense(slots, &input_0_image, (const int[]){0, 1}, sizeof(uint8_t), 1)) goto finish;
+  if (UNLIKELY(!ts_dense(slots, &input_0_image, (const int[]){0, 1}, sizeof(uint8_t), 1))) goto finish;
   tilesmith_buffer output_0_image = *output_0;
-  if (!ts_dense(slots, &output_0_image, (const int[]){0, 1}, sizeof(float), 0)) goto finish;
+  if (UNLIKELY(!ts_dense(slots, &output_0_image, (const int[]){0, 1}, sizeof(float), 0))) goto finish;
   tilesmith_buffer output_1_image = *output_1;
-  if (!ts_dense(slots, &output_1_image, (const int[]){0, 1}, sizeof(uint8_t), 0)) goto finish;
+  if (UNLIKELY(!ts_dense(slots, &output_1_image, (const int[]){0, 1}, sizeof(uint8_t), 0))) goto finish;
   const uint8_t *restrict const input_0_data = input_0_image.data;
   const int64_t input_0_stride1 = input_0_image.stride[1];
   float *restrict const output_0_data = output_0_image.data;
@@ -59,7 +61,7 @@ int32_t tilesmith_equalise(tilesmith_buffer *input_0, float gain_0, tilesmith_bu
   const int64_t output_1_stride1 = output_1_image.stride[1];
 
   uint32_t *restrict const histogram_0 = ts_take(slots, ts_block(256, sizeof(uint32_t)));
-  if (!histogram_0) goto finish;
+  if (UNLIKELY(!histogram_0)) goto finish;
 
   /* histogram: i.inner */
   for (int64_t i_0 = 0; i_0 <= 255; i_0++) {

@@ -52,6 +52,7 @@ void tilesmith_equalise_release(void);
 #include <sys/mman.h>
 #endif
 #define INLINE static inline __attribute__((unused))
+#define UNLIKELY(x) __builtin_expect(!!(x), 0) /* else loops after many of them are taken to run hardly ever */
 #ifdef __clang__ /* what takes little of the time: SELDOM reached, ONCE a call, or SMALL rather than fast */
 #define SELDOM static __attribute__((noinline, cold, unused))
 #define ONCE static __attribute__((noinline, minsize, unused))

@@ -166,9 +166,10 @@ class _Emitter:
         """Images whose fastest dim is not contiguous are worked on in a dense copy."""
         order = ", ".join(str(a.dims.index(d)) for d in a.storage)
         image, size = f"{a.c_name}_image", f"sizeof({element(a.type)})"
+        dense = f"ts_dense(slots, &{image}, (const int[]){{{order}}}, {size}, {int(not a.output)})"
         return [
             f"    tilesmith_buffer {image} = *{a.c_name};",
-            f"    if (!ts_dense(slots, &{image}, (const int[]){{{order}}}, {size}, {int(not a.output)})) goto finish;",
+            f"    if (UNLIKELY(!{dense})) goto finish;",
         ]
 
     def _finish_lines(self) -> list[str]:

@@ -186,7 +186,7 @@ class Entry:
                 lines += self.statements.block((s,), 1)
                 continue
             lines += [] if "    int far = 0;" in lines else ["    int far = 0;"]
-            lines += [*checked.block((s,), 1), "    if (far) return TILESMITH_E_ARGUMENT;"]
+            lines += [*checked.block((s,), 1), "    if (UNLIKELY(far)) return TILESMITH_E_ARGUMENT;"]
         return lines
 
     def opening(self, bound_lines: list[str]) -> list[str]:
@@ -201,9 +201,11 @@ class Entry:
         lines.append(f"    const int query = {asked};")
         checks = [f"!ts_is_image({a.c_name}, {len(a.dims)}, query)" for a in inputs]
         checks += [f"!ts_is_image({a.c_name}, {len(a.dims)}, 0)" for a in outputs]
-        lines.append(f"    if ({' || '.join(checks)}) return TILESMITH_E_ARGUMENT;")
+        lines.append(f"    if (UNLIKELY({' || '.join(checks)})) return TILESMITH_E_ARGUMENT;")
         lines += self._same_regions(outputs)
-        lines += [f"    if ({c}) return TILESMITH_E_ARGUMENT;" for param in p.params if (c := _outside(param))]
+        lines += [
+            f"    if (UNLIKELY({c})) return TILESMITH_E_ARGUMENT;" for param in p.params if (c := _outside(param))
+        ]
         for a in p.arguments:
             for n in range(len(a.dims)):
                 lines.append(f"    const int64_t {a.c_name}_min{n} = {a.c_name}->min[{n}];")
@@ -223,8 +225,8 @@ class Entry:
             if lead is not a:
                 for n in range(len(a.dims)):
                     lines.append(
-                        f"    if ({a.c_name}->min[{n}] != {lead.c_name}->min[{n}] || "
-                        f"{a.c_name}->extent[{n}] != {lead.c_name}->extent[{n}]) return TILESMITH_E_ARGUMENT;"
+                        f"    if (UNLIKELY({a.c_name}->min[{n}] != {lead.c_name}->min[{n}] || "
+                        f"{a.c_name}->extent[{n}] != {lead.c_name}->extent[{n}])) return TILESMITH_E_ARGUMENT;"
                     )
         return lines
 
@@ -242,7 +244,7 @@ class Entry:
             tests.append(f"!ts_covers({c}, {n}, {c}_lo, {c}_hi)")
             writes.append(f"        ts_require({c}, {n}, {c}_lo, {c}_hi);")
         condition = " || ".join(["query", *tests])
-        return [*lines, f"    if ({condition}) {{", *writes, "        return TILESMITH_E_REGION;", "    }"]
+        return [*lines, f"    if (UNLIKELY({condition})) {{", *writes, "        return TILESMITH_E_REGION;", "    }"]
 
     def argv_lines(self) -> list[str]:
         """The same function of an array of pointers to the arguments."""

@@ -145,7 +145,7 @@ class Statements:
                 pairs = zip_longest(s.low, s.high, fillvalue=const(0))
                 tests = [f"ts_far({bare(lo)}, {bare(hi)})" for lo, hi in pairs]
                 tests += [f"{text(x)} == INT64_MIN" for x in s.wide]
-                return [f"if ({' || '.join(tests)}) return TILESMITH_E_ARGUMENT;"]
+                return [f"if (UNLIKELY({' || '.join(tests)})) return TILESMITH_E_ARGUMENT;"]
             case MutableIndex():
                 return [f"int64_t {s.name} = {bare(s.value)};"]
             case AssignIndex():
@@ -438,7 +438,7 @@ class Statements:
     def _taken(self, c_type: str, name: str, size: str) -> list[str]:
         """A block of memory, as a pointer of that type and name."""
         self.blocks += 1
-        return [f"{c_type} {name} = ts_take(slots, {size});", f"if (!{name}) goto finish;"]
+        return [f"{c_type} {name} = ts_take(slots, {size});", f"if (UNLIKELY(!{name})) goto finish;"]
 
     def _bind(self, s: Bind) -> list[str]:
         scratch = self._scratch[s.scratch.name]
@@ -476,7 +476,7 @@ class Statements:
         self.blocks += 1
         block = f"ts_take(slots, ts_block({elements}, sizeof({t})))"
         lines.append(f"{t} *restrict const {b.pointer} = {placed} ? {place.pointer} : {block};")
-        return [*lines, f"if (!{b.pointer}) goto finish;"]
+        return [*lines, f"if (UNLIKELY(!{b.pointer})) goto finish;"]
 
     def _copy_out(self, s: CopyOut) -> list[str]:
         """The output's region from a buffer that may be larger, unless it is in its place."""
