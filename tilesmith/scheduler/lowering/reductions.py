@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-from tilesmith.scheduler.features.register_tiles import UNROLLED_TRIPS, is_written_out, trips
+from tilesmith.scheduler.features.register_tiles import (
+    UNROLLED_TRIPS,
+    has_long_reduction,
+    is_written_out,
+    trips,
+)
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import literal
@@ -53,7 +58,19 @@ def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> No
 
 
 def _is_long(ev: Evaluation, e: Reduce) -> bool:
-    return not is_written_out(e, UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS)
+    """True if a reduction is a loop: of many terms, or of more than a few that have loops of their own."""
+    most = UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS
+    return not is_written_out(e, most) or (not is_written_out(e, UNROLLED_SCALAR_TRIPS) and _has_loops(ev, e.body))
+
+
+def _has_loops(ev: Evaluation, e: Expr) -> bool:
+    """True if vectors of an expression take a loop, as a stage that is computed inline may."""
+    inlined = ev.sources.inlined
+    return any(
+        (isinstance(n, Reduce) and not is_written_out(n))
+        or (isinstance(n, Access) and n.name in inlined and has_long_reduction(inlined[n.name], inlined))
+        for n in walk(e)
+    )
 
 
 def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
