@@ -388,6 +388,11 @@ def test_hints() -> None:
     }
 
 
+def test_a_key_like_no_other_is_told_all_there_are() -> None:
+    (problem,) = problems(changed(put("/inputs/0/pixels", 1)))
+    assert problem.hint == "the keys here are name, type, dims, boundary, storage, region, values"
+
+
 def test_messages_are_sentences_and_short() -> None:
     for _, change, _, _ in TABLE:
         for p in problems(changed(change)):

@@ -415,6 +415,19 @@ def test_all_errors_of_an_expression() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("sum(r for r in range(3), s in x)", "each loop has a 'for': sum(... for i in range(3) for j in range(3))"),
+        ("x if y > 3", "write a if condition else b"),
+    ],
+)  # fmt: skip
+def test_what_python_says_of_its_own_syntax_is_said_of_the_language(text: str, hint: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load(document(text))
+    assert [(p.code, p.hint) for p in caught.value.problems] == [("syntax_error", hint)]
+
+
 def test_hints_offer_the_nearest_name() -> None:
     with pytest.raises(DocumentError) as caught:
         load(document("squrt(p_flaot32)"))

@@ -150,6 +150,15 @@ def _syntax_error(error: SyntaxError, length: int) -> _Found:
         )
     if "Maybe you meant '=='" in reason:
         return "syntax_error", "'=' does not compare.", column, "write =="
+    if "must be parenthesized" in reason:
+        return (
+            "syntax_error",
+            "A reduction is one argument, with nothing beside its loops.",
+            column,
+            "each loop has a 'for': sum(... for i in range(3) for j in range(3))",
+        )
+    if "expected 'else'" in reason:
+        return "syntax_error", "A choice has an 'else'.", column, "write a if condition else b"
     hint = "write && as 'and', || as 'or', ! as 'not'" if re.search(r"&&|\|\||!(?!=)", error.text or "") else None
     return "syntax_error", "This is not an expression.", column, hint
 

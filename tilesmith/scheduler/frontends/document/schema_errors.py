@@ -167,7 +167,8 @@ def _problem(kind: str, loc: Sequence[str | int], document: Mapping[Any, Any]) -
             hint = _addition(last, document) if not steps else None
             return Problem("missing_key", place, f"The key {last!r} is missing.", hint)
         case "extra_forbidden":
-            hint = close_to(last, _keys_of(loc))
+            keys = _keys_of(loc)
+            hint = close_to(last, keys) or f"the keys here are {', '.join(keys)}"
             return Problem("unknown_key", place, f"There is no key {_show(last)} here.", hint)
         case "string_pattern_mismatch":
             shown = _show(last if last != "[key]" and not isinstance(value, str) else value)
