@@ -187,7 +187,7 @@ def flat(channels: int, boundary: str) -> dict[str, object]:
     [(16, 2, "mirror_image"), (32, 3, "repeat_edge"), (32, 4, "mirror_interior"), (64, 3, "mirror_interior")],
 )
 def test_no_channel_is_taken_out_of_flat_rows(vector_bytes: int, channels: int, boundary: str) -> None:
-    """Where the image has more channels, or gaps between pixels, points are computed one by one."""
+    """Points are computed one by one where the image has more channels, or gaps between pixels."""
     pipeline, platform = load(flat(channels, boundary)), machine(vector_bytes=vector_bytes)
     schedule = autoschedule(pipeline, platform, SearchOptions("default")).schedule
     source = source_of(pipeline, schedule, platform)

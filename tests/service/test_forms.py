@@ -54,7 +54,7 @@ def test_forms_of_before_are_read():
 
 
 def test_the_vocabulary_stays_as_it_is():
-    """What was packed with it is read with nothing else."""
+    """The vocabulary is frozen: forms that were packed with it are read with nothing else."""
     found = Path(packing.__file__).with_name("vocabulary.txt").read_bytes()
     assert hashlib.sha256(found).hexdigest() == "362649f2857fd794b3a50308dfba4f14bab9bdba1934b4b431b1426157dfd53b"
 

@@ -1,4 +1,4 @@
-"""What a request for schedules may say beyond a pipeline and a platform: sizes, limits of time, a schedule of
+"""Requests for schedules that say more than a pipeline and a platform: sizes, limits of time, a schedule of
 one's own, many at once."""
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 KEPT = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()) / f"tilesmith-tests-{os.getuid()}"
 KEPT_S = 7 * 86_400.0
-"""What was compiled longer ago is deleted: generated code changes from day to day."""
+"""Seconds that compiled code is kept: generated code changes from day to day."""
 
 
 def sweep_kept() -> None:

@@ -112,7 +112,7 @@ def test_where_too_little_is_gained_the_schedule_is_that_of_the_paper(
 
 
 def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone() -> None:
-    """Of one stage without windows, whose vectors are no lines, there is nothing else to gain."""
+    """Prefetches are all that one stage without windows could gain, as its vectors are no lines."""
     pipeline, platform = planar({"curve": "sqrt(input(x, y)) / 3.0"}, 2560, 1536), machine(vector_bytes=32, threads=1)
     found = autoschedule(pipeline, platform, SearchOptions("default", top=2))
     paper, asking = (c.schedule.groups[0] for c in found.candidates)

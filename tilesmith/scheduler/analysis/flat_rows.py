@@ -34,8 +34,8 @@ class PixelRead(NamedTuple):
 
 
 Layouts = Callable[[str], tuple[int, int] | None]
-"""Of an image or a stage by its name: the positions of the dims that are its channels and its places in a row; None
-where it has no pixels."""
+"""Positions, by the name of an image or a stage, of the dims that are its channels and its places in a row; None where
+it has no pixels."""
 
 
 def is_flat(stage: Stage, pixels: Pixels, inlined: Mapping[str, Stage], layouts: Layouts) -> bool:
@@ -60,8 +60,8 @@ def is_flat(stage: Stage, pixels: Pixels, inlined: Mapping[str, Stage], layouts:
 
 
 def pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
-    """What `stage` reads that moves with its channels and places, by steps of its own and at its own channel. None
-    where anything else of it does: a value that tells channels or places apart, an image of one channel."""
+    """Images and stages that `stage` reads by steps of its own and at its own channel; None
+    where it depends otherwise on these: a value that tells channels or places apart, an image of one channel."""
     known = _known(stage)
     if pixels not in known:
         known[pixels] = _pixel_reads(stage, pixels)

@@ -30,7 +30,7 @@ GROUPS = (2, 4, 8, 16)
 """The numbers of neighbours that are summed in the order of memory."""
 
 Fastest = Callable[[str], int | None] | None
-"""Of an image or a stage in memory by its name: the position of the dim that is fastest there. None: any may be."""
+"""Position, by the name of an image or a stage in memory, of the dim that is fastest there. None: any may be."""
 
 
 def summed_variable(e: Expr, along: str, inlined: Mapping[str, Stage], fastest: Fastest) -> RVar | None:

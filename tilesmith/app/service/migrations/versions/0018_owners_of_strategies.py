@@ -12,7 +12,7 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
-    """Those of before have an owner that is not known and no bytes: nobody's holding changes with them."""
+    """Strategies of before have an unknown owner and no bytes: nobody's holding changes with them."""
     op.add_column("strategies", sa.Column("owner", sa.String(length=64), nullable=False, server_default=""))
     op.add_column("strategies", sa.Column("bytes", sa.Integer(), nullable=False, server_default="0"))
 
