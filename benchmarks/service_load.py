@@ -1,10 +1,11 @@
 """`POST /v1/schedules` by many clients at once: what the service answers a second, and what an answer costs.
 
-    python -m benchmarks.service_load [--only stored|new|shared] [--seconds 20] [--connections 64] [--database URL]
-                                      [--json FILE]
+    python -m benchmarks.service_load [--only stored|new|with_c|shared] [--seconds 20] [--connections 64]
+                                      [--database URL] [--json FILE]
 
 `stored`: documents that were asked for before, by 64 connections. `new`: small documents under names that nobody has
-used, by 16. `shared`: ten clients, each with a token and a pause between its requests, half of them for new schedules,
+used, by 16. `with_c`: the same, and then the C of each, which is made when it is asked for; both count as one answer.
+`shared`: ten clients, each with a token and a pause between its requests, half of them for new schedules,
 half for stored ones; alone, and then beside one that sends documents of 500 stages and bodies of 200,000 keys as fast
 as it can. Each is a service of its own with its defaults, in a process of its own, on an empty store.
 
@@ -21,9 +22,10 @@ import json
 import time
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, count, cycle, islice
 from pathlib import Path
 from typing import Any, cast
@@ -53,8 +55,8 @@ SECONDS = 20.0
 SAMPLES = 20
 SETTLED = 2
 """The sample after which memory is expected to stay as it is."""
-LEAST_RATE = {"stored": 1000.0, "new": 30.0}
-MOST_MS = {"stored": 100.0, "new": 1000.0}
+LEAST_RATE = {"stored": 1000.0, "new": 30.0, "with_c": 30.0}
+MOST_MS = {"stored": 100.0, "new": 1000.0, "with_c": 1000.0}
 MOST_GROWN = 1.1
 MOST_SLOWED = 2.0
 
@@ -75,6 +77,11 @@ def request(token: str, body: bytes) -> bytes:
 
 def asking(token: str, pipeline: dict[str, Any]) -> bytes:
     return request(token, json.dumps({"pipeline": pipeline}).encode())
+
+
+def code(token: str, schedule: bytes) -> bytes:
+    """A request for the C of the schedule at that address."""
+    return b"GET %s/code.c HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % (schedule, token.encode())
 
 
 def stored(token: str) -> list[bytes]:
@@ -123,12 +130,14 @@ class Answers:
 
 @dataclass(frozen=True)
 class Load:
-    """The requests of so many clients, each of which pauses after an answer."""
+    """The requests of so many clients, each of which pauses after an answer. `then` gives what is asked for next of
+    the address of what an answer has made; both are one answer, with the status of the second."""
 
     requests: Iterator[bytes]
     answers: Answers
     clients: int = 1
     pause_s: float = 0.0
+    then: Callable[[bytes], bytes] | None = None
 
 
 class Connection(asyncio.Protocol):
@@ -139,6 +148,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[int] = self._loop.create_future()
         self.closed = False
+        self.location = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are none by their class
@@ -148,6 +158,10 @@ class Connection(asyncio.Protocol):
         self._answer = self._loop.create_future()
         self._transport.write(request)
         return await self._answer
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"location":
+            self.location = value
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
@@ -176,6 +190,8 @@ async def client(load: Load, at: Service) -> None:
             began = time.perf_counter()
             try:
                 status = await connection.ask(next(load.requests))
+                if load.then is not None and status == 201:
+                    status = await connection.ask(load.then(connection.location))
             except ConnectionError:
                 load.answers.broken += 1
                 continue
@@ -296,6 +312,14 @@ def measure_new(seconds: float, _connections: int, database: str | None) -> list
         return figures_of("new", answers, used, seconds)
 
 
+def measure_with_c(seconds: float, _connections: int, database: str | None) -> list[Figure]:
+    with with_tokens(database, 1) as (at, (token,)):
+        store(at, list(islice(new(token, "first"), len(SMALL))))
+        answers = Answers()
+        load = Load(new(token, "new"), answers, NEW_CONNECTIONS, then=partial(code, token))
+        return figures_of("with_c", answers, put_under(at, [load], seconds), seconds)
+
+
 def measure_shared(seconds: float, _connections: int, database: str | None) -> list[Figure]:
     """The 99th percentile of ten ordinary clients beside a hostile one, over that of the ten alone."""
     alone, beside, hostiles = Answers(), Answers(), Answers()
@@ -319,7 +343,7 @@ def measure_shared(seconds: float, _connections: int, database: str | None) -> l
     ]
 
 
-PARTS = {"stored": measure_stored, "new": measure_new, "shared": measure_shared}
+PARTS = {"stored": measure_stored, "new": measure_new, "with_c": measure_with_c, "shared": measure_shared}
 
 
 def measure(
