@@ -144,7 +144,7 @@ def factor_exponentials(state: State, stage: str | None) -> State | str:
     stages: [{name: f, dims: [x], value: "sum(input(x + i) * exp(-float32(i * i) / 99.0) for i in range(99))"}]
     outputs: [f]
     estimates: {f: [[0, 4096]]}
-    """, "[]"), exactness="rounding", place="pipeline")  # fmt: skip
+    """, "[]"), place="pipeline")  # fmt: skip
 def tabulate_weights(state: State, stage: str | None) -> State | str:
     """Weights that functions are needed for, as a stage: a table, computed once.
 
