@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import func, select
 
 from tilesmith import platforms
-from tilesmith.app.service.schedules import packing, repository
+from tilesmith.app.service.remembered import Remembered
+from tilesmith.app.service.schedules import packing, repository, work
 from tilesmith.app.service.schedules.answers import CANDIDATES_FORM, Decided, Question
 from tilesmith.app.service.schedules.packing import (
     pack,
@@ -21,7 +22,7 @@ from tilesmith.app.service.schedules.packing import (
     with_predicted,
     without_predicted,
 )
-from tilesmith.app.service.schedules.work import candidates, generate
+from tilesmith.app.service.schedules.work import answer, candidates, generate
 from tilesmith.app.service.tables import kept_forms, made_forms
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import Options, compile_pipeline, decide
@@ -136,3 +137,15 @@ def test_the_cost_of_a_candidate_is_predicted_again(real):
         assert predicted["total"] == row["predicted"]
         if row["rank"] == 1:
             assert predicted == body["predicted"]
+
+
+@pytest.mark.parametrize("name", ["unsharp", "camera_pipe"])
+def test_code_is_the_same_whether_the_process_has_decided_or_reads_what_was_decided(name, monkeypatch):
+    machine = platforms.to_document(platforms.load(MACHINE))
+    found = answer(Question(pipelines.document(name), machine, "default", False, None))
+    decided = Decided(*(found.forms[f"{form}.json"] for form in ("pipeline", "platform", "schedule")))
+    with monkeypatch.context() as changed:
+        changed.setattr(work, "rewrite", None)
+        own = generate(decided, Limits())
+    monkeypatch.setattr(work, "_PLANS", Remembered(1))
+    assert generate(decided, Limits()) == own

@@ -172,8 +172,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """The C of a schedule, the kernels that do not fit the device, where it runs on one, sizes that do not go together,
-    and its predicted cost where that was asked for."""
+    """The C of a schedule. Where its cost was asked for that, too, the kernels that do not fit the device that it runs
+    on, and sizes that do not go together."""
 
     source: CSource
     misfits: tuple[dict[str, str], ...] = ()

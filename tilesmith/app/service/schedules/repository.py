@@ -83,16 +83,22 @@ def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
     return None if content is None else Content(media_type(name), content)
 
 
-def others(db: Database, schedule_id: str) -> dict[str, bytes]:
-    """The forms of a schedule that are kept but for its document, by name."""
+def kept(db: Database, schedule_id: str) -> tuple[bytes, dict[str, bytes]] | None:
+    """The document of a schedule, and its other forms that are kept, by name."""
     with db.read() as connection:
         row = connection.execute(_FORMS, {"id": schedule_id}).first()
     if row is None:
-        return {}
-    forms = unpack(row.others)
+        return None
+    answer, forms = unpack_one(row.answer), unpack(row.others)
     if EXPLANATION in forms:
-        forms[EXPLANATION] = with_predicted(forms[EXPLANATION], unpack_one(row.answer))
-    return forms
+        forms[EXPLANATION] = with_predicted(forms[EXPLANATION], answer)
+    return answer, forms
+
+
+def others(db: Database, schedule_id: str) -> dict[str, bytes]:
+    """The forms of a schedule that are kept but for its document, by name."""
+    found = kept(db, schedule_id)
+    return {} if found is None else found[1]
 
 
 def _of_id(*columns: Column[bytes]) -> Select[*tuple[Any, ...]]:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.pipelines.service import Pipelines
 from tilesmith.app.service.platforms.service import Platforms
+from tilesmith.app.service.remembered import Remembered
 from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import (
     CANDIDATES_FORM,
@@ -126,7 +126,7 @@ class Schedules:
         self._platforms = platforms
         self._strategies = strategies
         self._metrics = metrics
-        self._known = Remembered(settings.schedule_cache)
+        self._known: Remembered[bytes, tuple[str, Options]] = Remembered(settings.schedule_cache)
         self.uses = Uses(settings)
         self._flights: dict[str, asyncio.Task[bool]] = {}
 
@@ -290,19 +290,18 @@ class Schedules:
 
     async def _made(self, schedule_id: str, name: str) -> bytes:
         """A form of MADE_FORMS, of this schedule or of a candidate of it; ApiError `schedule_not_found`."""
-        kept = await asyncio.to_thread(repository.others, self._db, schedule_id)
-        if not kept:
+        whole = await asyncio.to_thread(repository.kept, self._db, schedule_id)
+        if whole is None:
             raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
+        answer, kept = whole
         of, _, name = name.rpartition("/")
         schedule = (await self.form(schedule_id, f"{of}/schedule.json")).content if of else kept["schedule.json"]
         if name == "explain.txt":
             return (await asyncio.to_thread(explain.text_of, json.loads(kept["explain"]))).encode()
         if name == SOURCE_FORM:
-            answer = await asyncio.to_thread(self.get, schedule_id)
-            return source_form((await self._engine.code(decided(answer.content, kept))).source)
+            return source_form((await self._engine.code(decided(answer, kept))).source)
         if name == CANDIDATES_FORM:
-            answer = await asyncio.to_thread(self.get, schedule_id)
-            again = asked_again(answer.content, kept, self._settings.limits)
+            again = asked_again(answer, kept, self._settings.limits)
             return compact(await self._engine.candidates(again, schedule_id, schedule)).encode()
         return await self._engine.derive(name, kept["pipeline.json"], kept["platform.json"], schedule)
 
@@ -390,26 +389,3 @@ def links(schedule_id: str) -> dict[str, str]:
     base = f"/v1/schedules/{schedule_id}"
     forms = {name: f"{base}/{name}" for name in (*FORMS, *DOCUMENTS, "library.so", "builds", "runs", "measurements")}
     return {"self": base, **forms, "jobs": f"/v1/jobs?schedule={schedule_id}", "page": f"/schedules/{schedule_id}"}
-
-
-class Remembered:
-    """The ids of answers by the hash of the request body, the least recently used forgotten first."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[bytes, tuple[str, Options]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, digest: bytes) -> tuple[str, Options] | None:
-        with self._lock:
-            found = self._entries.get(digest)
-            if found is not None:
-                self._entries.move_to_end(digest)
-            return found
-
-    def put(self, digest: bytes, entry: tuple[str, Options]) -> None:
-        with self._lock:
-            self._entries[digest] = entry
-            self._entries.move_to_end(digest)
-            while len(self._entries) > self._size:
-                self._entries.popitem(last=False)

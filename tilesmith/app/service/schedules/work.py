@@ -17,6 +17,7 @@ from typing import Any
 from tilesmith import platforms
 from tilesmith.app.service.bodies import data, parse_json
 from tilesmith.app.service.errors import ApiError, from_core
+from tilesmith.app.service.remembered import Remembered
 from tilesmith.app.service.schedules.answers import (
     Answer,
     Decided,
@@ -37,7 +38,7 @@ from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.c.prelude import entry_name
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
-from tilesmith.scheduler.compiler import Options, checked_and_generated, decide, declared_buffers, schedule_key
+from tilesmith.scheduler.compiler import Options, decide, declared_buffers, generated, schedule_key
 from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
 from tilesmith.scheduler.features.stage_figures import figures_of
 from tilesmith.scheduler.frontends.document import document as documents
@@ -47,6 +48,7 @@ from tilesmith.scheduler.frontends.registry import content_importers
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
+from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
@@ -163,19 +165,26 @@ def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits:
 def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
     """The C of a stored schedule, or of a candidate."""
     try:
-        pipeline = documents.load(json.loads(decided.pipeline), limits)
-        schedule = schedule_document.from_document(json.loads(decided.schedule))
-        machine = platforms.load(json.loads(decided.platform))
-        made = checked_and_generated(pipeline, schedule, machine, time.perf_counter, backend=decided.backend)
-        found = tuple(m.to_document() for m in misfits(made.plan, machine))
-        warnings = size_warnings(made.plan.pipeline, made.source.buffers)
-        predicted = None
-        if decided.priced:
-            options = SearchOptions(cost_model=decided.cost_model)
-            predicted = plain(priced(pipeline, schedule, machine, options).predicted.to_document())
-        return Generated(made.source, found, warnings, predicted)
+        machine = _platform(decided.platform.decode())
+        plan = _PLANS.get((decided.pipeline, decided.schedule))
+        if plan is None:
+            pipeline = documents.load(json.loads(decided.pipeline), limits)
+            plan = rewrite(pipeline, schedule_document.from_document(json.loads(decided.schedule)))
+            check(plan)
+        source = generated(plan, machine, time.perf_counter, decided.backend).source
+        if not decided.priced:
+            return Generated(source)
+        options = SearchOptions(cost_model=decided.cost_model)
+        predicted = plain(priced(plan.written, plan.schedule, machine, options).predicted.to_document())
+        found = tuple(m.to_document() for m in misfits(plan, machine))
+        return Generated(source, found, size_warnings(plan.pipeline, source.buffers), predicted)
     except TilesmithError as error:
         return _refusal(error, "")
+
+
+_PLANS: Remembered[tuple[bytes, bytes], Plan] = Remembered(8)
+"""The plans that this process has decided on last, by the documents of pipeline and schedule: who asks for a schedule
+often asks for its C next."""
 
 
 def _tiles(plan: Plan, platform: platforms.Platform) -> str:
@@ -276,6 +285,8 @@ def _answer(found: _Found, question: Question) -> Answer:
         "warnings": list(size_warnings(plan.pipeline, found.buffers)),
         "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
+    forms = _forms(found, pipeline, decided)
+    _PLANS.put((forms["pipeline.json"], forms["schedule.json"]), plan)
     return Answer(
         id=found.id,
         pipeline=pipeline,
@@ -285,7 +296,7 @@ def _answer(found: _Found, question: Question) -> Answer:
         degraded=schedule.degraded,
         version=version("tilesmith"),
         body=body,
-        forms=_forms(found, pipeline, decided),
+        forms=forms,
     )
 
 
