@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-LOOKS = ((1280, "light"), (360, "dark"))
-"""Widths and themes that pages are looked at in. No rule of the style sheets is for both a width and a theme
+LOOKS: tuple[tuple[int, int, Literal["light", "dark"]], ...] = ((360, 800, "dark"), (1280, 900, "light"))
+"""Widths, heights and themes that pages are looked at in. No rule of the style sheets is for both a width and a theme
 (`test_no_rule_is_for_a_width_and_a_theme`), so each of either is enough."""
 FOCUSABLE = """Array.from(document.querySelectorAll(
   'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]'
@@ -16,9 +18,18 @@ CHOICE = """e => e.type == 'radio' && window.all.filter(o => o.name == e.name)[0
 NAME = "e => e.tagName + ' ' + (e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)"
 
 
+def looks_well(page: Page) -> None:
+    """In every look the page is accessible and fits; it is left in the last, a laptop's."""
+    for width, height, theme in LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
+        accessible(page)
+        fits(page)
+
+
 def accessible(page: Page) -> None:
     """No violation of any of axe's rules."""
-    found = Axe().run(page)
+    found = Axe().run(page, options={"resultTypes": ["violations"]})  # without a list of all that is well
     assert found.violations_count == 0, found.generate_report()
 
 
@@ -35,12 +46,11 @@ def fits(page: Page) -> None:
 
 def by_keyboard(page: Page) -> None:
     """Every control is reached by the Tab key."""
-    count = page.evaluate(f"(window.all = {FOCUSABLE}).length")
-    reached: set[int] = set()
+    page.evaluate("document.addEventListener('focusin', e => window.reached.add(e.target))")
+    count = page.evaluate(f"window.reached = new Set(), (window.all = {FOCUSABLE}).length")
     for _ in range(count + 5):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("window.all.indexOf(document.activeElement)"))
-    missed = page.evaluate(f"window.all.filter((e, i) => !{sorted(reached)}.includes(i) && !({CHOICE})(e)).map({NAME})")
+    missed = page.evaluate(f"window.all.filter(e => !window.reached.has(e) && !({CHOICE})(e)).map({NAME})")
     assert missed == []
 
 

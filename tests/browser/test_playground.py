@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser.checks import LOOKS, accessible, by_keyboard, fits, transferred
+from browser.checks import accessible, by_keyboard, fits, looks_well, transferred
 from browser.conftest import empty_site
 from playwright.sync_api import Page, expect
 from support.tools import require_editor
@@ -122,31 +122,18 @@ def test_a_link_is_copied(visit):
     expect(page.locator("#said")).to_have_text("The link is copied.")
 
 
-@pytest.mark.parametrize(("width", "theme"), LOOKS)
-def test_it_is_accessible_and_fits(visit, width, theme):
-    page = visit("/playground", width, theme)
+def test_it_is_small_and_accessible_and_fits_and_the_keyboard_reaches_everything(visit):
+    page = visit("/playground")
     text = editor(page)
-    accessible(page)
-    fits(page)
+    assert 100_000 < transferred(page) < MOST_BYTES
+    by_keyboard(page)
+    looks_well(page)
     text.press("Control+Enter")
     expect(page.get_by_role("heading", name="blur on host")).to_be_visible()
     text.press("Control+End")
     page.keyboard.type("wrong: 1\n")
     expect(page.locator("#problems li")).to_have_count(1)
-    accessible(page)
-    fits(page)
-
-
-def test_the_keyboard_reaches_everything(visit):
-    page = visit("/playground")
-    editor(page)
-    by_keyboard(page)
-
-
-def test_it_is_small(visit):
-    page = visit("/playground")
-    editor(page)
-    assert 100_000 < transferred(page) < MOST_BYTES
+    looks_well(page)
 
 
 def test_it_works_without_scripts(visit):
