@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Sequence
@@ -112,9 +111,9 @@ def succeeded(cache: Path, escapes: Sequence[str], headers: Sequence[str]) -> st
     try:
         attempt(cache, "\n".join([*tried, "return 0;"]), "\n".join(f"#include <{h}>" for h in headers))
     except RunError as error:
-        code = re.search(r"with code (\d+)", str(error))
-        assert code, error
-        return escapes[int(code[1]) - FIRST_CODE]
+        if code := re.search(r"with code (\d+)", str(error)):
+            return escapes[int(code[1]) - FIRST_CODE]
+        raise
     return None
 
 
