@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 import struct
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from support.hand_written_c import body, pairs
 from support.tools import require_tool
@@ -32,7 +38,9 @@ PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=(
 MIB = 1 << 20
 FIRST_CODE = 10
 """Of the codes that programs of several escapes return; generated code has lower ones of its own."""
-NO_NAMESPACES = "from tilesmith.app.runtime.launcher import namespaces; namespaces.enter = lambda libc: False; main()"
+NO_NAMESPACES = (
+    "from tilesmith.app.runtime.launcher import namespaces; namespaces.enter = lambda *_, **__: False; main()"
+)
 FIRST_LANDLOCK = (
     "from tilesmith.app.runtime.launcher import landlock; landlock.version = lambda libc: 1; " + NO_NAMESPACES
 )
@@ -102,7 +110,7 @@ def test_nothing_escapes(confined: str) -> None:
 
 def test_the_attempts_succeed_where_nothing_confines_them() -> None:
     found = found_escapes.__wrapped__("none")
-    assert {*found} == {*ATTEMPTS, "children"} - {"descriptors"}
+    assert {*found} == {*ATTEMPTS} - {"descriptors"}  # what is left behind is ended by the launcher all the same
 
 
 def succeeded(cache: Path, escapes: Sequence[str], headers: Sequence[str]) -> str | None:
@@ -206,6 +214,57 @@ def test_compilers_do_not_see_what_is_not_theirs(confined: str, tmp_path: Path) 
     lines = done.stdout.splitlines()
     assert b"own" in lines
     assert b"secret" not in lines
+
+
+WORKER = (
+    "import json, subprocess, sys; from tilesmith.app.runtime.launcher import launch; "
+    "launch._START, *arguments = json.loads(sys.argv[1]); "
+    "subprocess.run(launch.command(*arguments), start_new_session=True)"
+)
+SLEEPING = "#!/bin/sh\nsleep 600 &\nwait\n"
+"""A stand-in of bubblewrap that is killed at its beginning: its child asks for no signal when it ends, and waits."""
+
+
+@pytest.mark.parametrize(
+    ("how", "with_launcher"),
+    [*((how, False) for how in (*MECHANISMS, *STARTS, "none")), *((how, True) for how in MECHANISMS)],
+)
+def test_a_worker_that_is_killed_leaves_nothing(tmp_path: Path, how: str, with_launcher: bool) -> None:
+    """Where launchers can make namespaces of processes, not even if they are killed with it."""
+    script = tmp_path / "sleeping"
+    script.write_text(SLEEPING)
+    script.chmod(0o700)
+    walls = {"readable": ["/"], "writable": ["/"]} if how in ("landlock", *STARTS) else None
+    box = [str(script)] if how == "bubblewrap" else None
+    request = {"limits": {}, "walls": walls, "bubblewrap": box, "processes": True}
+    asked = json.dumps([STARTS.get(how, launch._START), request, [str(script)]])
+    with subprocess.Popen([sys.executable, "-c", WORKER, asked], cwd=tmp_path) as worker:
+        try:
+            _until(
+                lambda: "sleep" in [process.name() for process in psutil.Process(worker.pid).children(recursive=True)]
+            )
+            (launcher,) = psutil.Process(worker.pid).children()
+            started = launcher.children(recursive=True)
+            if with_launcher:
+                worker.send_signal(signal.SIGSTOP)
+                launcher.kill()
+        finally:
+            worker.kill()
+    _until(lambda: not any(process.is_running() for process in (launcher, *started)))
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_launcher_whose_worker_is_gone_starts_nothing(tmp_path: Path) -> None:
+    request = {"limits": {}, "walls": None, "bubblewrap": None, "processes": True}
+    command = launch.command({"parent": 1, **request}, ["/bin/touch", str(tmp_path / "started")])
+    assert subprocess.run(command, start_new_session=True, check=False).returncode == 127
+    assert not (tmp_path / "started").exists()
 
 
 def test_nothing_runs_where_nothing_confines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,13 @@
-"""The launcher, which becomes another program inside limits and walls: run by `command`, with a JSON of
+"""The launcher, which runs another program inside limits and walls: run by `command`, with a JSON of
 
-    {"limits": {"CPU": 10, ...}, "bubblewrap": [...] or null, "walls": {"readable": [...], "writable": [...]} or null,
-     "processes": true}
+    {"parent": 1234, "limits": {"CPU": 10, ...}, "bubblewrap": [...] or null,
+     "walls": {"readable": [...], "writable": [...]} or null, "processes": true}
 
-and the program's own arguments. `limits` are names of `resource.RLIMIT_*`. `bubblewrap` is its command line without the
-program; `walls` are Landlock's, and those of the namespaces that the system allows. Both have the filter of system
-calls, which lets the program start processes of its own where `processes` says so. A program of its own, not a function
-run between fork and exec: those may deadlock in a service with threads.
+and the program's own arguments. `parent` is the process that starts it, as the leader of a process group: that group
+ends with it. `limits` are names of `resource.RLIMIT_*`. `bubblewrap` is its command line without the program; `walls`
+are Landlock's, and those of the namespaces that the system allows. Both have the filter of system calls, which lets the
+program start processes of its own where `processes` says so. A program of its own, not a function run between fork and
+exec: those may deadlock in a service with threads.
 """
 
 from __future__ import annotations
@@ -30,28 +31,31 @@ _NOT_STARTED, _NOT_CONFINED = 127, 126
 
 
 def command(request: dict[str, Any], argv: list[str]) -> list[str]:
-    """The command line of the launcher for `request`, as the module's docstring has it, and the program `argv`."""
-    return [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), json.dumps(request), *argv]
+    """The command line of the launcher for the program `argv` and `request`, as the module's docstring has it. The
+    `parent` is this process."""
+    told = json.dumps({"parent": os.getpid(), **request})
+    return [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), told, *argv]
 
 
 def main() -> None:
-    """Become the program, or wait for it: exit status 127 where there is none, 126 where it cannot be confined."""
+    """Run the program and end as it does: exit status 128 + signal where one killed it, 127 where there is no program,
+    126 where it cannot be confined."""
     request, argv = json.loads(sys.argv[1]), sys.argv[2:]
     libc = ctypes.CDLL(None, use_errno=True)
-    namespaces.end_with_parent(libc, os.getppid())
+    namespaces.end_group_with_parent(libc, request["parent"])
     libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    walls = request["walls"]
-    if walls is None:
-        _limit(request["limits"])
-        _become(_in_bubblewrap(request, argv) if request["bubblewrap"] else argv)
+    box, walls = request["bubblewrap"], request["walls"]
 
     def program() -> int:
         _limit(request["limits"])
-        if not landlock.restrict(libc, walls["readable"], walls["writable"]):
-            return _refuse("Landlock refuses the walls")
-        namespaces.drop_capabilities(libc)
-        if not _filter(libc, None if apart else os.getpid(), request["processes"]):
-            return _refuse("the filter of system calls is refused")
+        if box:
+            _become(_in_bubblewrap(request, argv))
+        if walls:
+            if not landlock.restrict(libc, walls["readable"], walls["writable"]):
+                return _refuse("Landlock refuses the walls")
+            namespaces.drop_capabilities(libc)
+            if not _filter(libc, None if apart else os.getpid(), request["processes"]):
+                return _refuse("the filter of system calls is refused")
         _become(argv)
         return _NOT_STARTED
 
@@ -59,8 +63,10 @@ def main() -> None:
         namespaces.own_processes_only(libc)
         return namespaces.in_child(libc, program)
 
-    apart = namespaces.enter(libc)
-    status = namespaces.in_child(libc, first_process if apart else program)
+    # bubblewrap makes all other namespaces itself. Killed while it does, it would leave a process that waits for ever,
+    # were it not the first of a namespace.
+    apart = bool(box or walls) and namespaces.enter(libc, processes_only=bool(box))
+    status = namespaces.in_child(libc, first_process if apart and walls else program)
     namespaces.kill_children()
     os._exit(status)
 

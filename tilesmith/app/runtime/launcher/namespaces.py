@@ -17,12 +17,13 @@ _CAPABILITY_VERSION = 0x2008_0522
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 
 
-def enter(libc: ctypes.CDLL) -> bool:
+def enter(libc: ctypes.CDLL, *, processes_only: bool = False) -> bool:
     """True if children of this process are in namespaces of their own from now on, in which nobody has a privilege over
-    what is outside; False where the system refuses, and nothing has changed."""
-    user, group = os.geteuid(), os.getegid()
-    if libc.unshare(_NEW_USERS | _ALL) != 0:
-        return user == 0 and libc.unshare(_ALL) == 0
+    what is outside; False where the system refuses, and nothing has changed. `processes_only` makes no others than that
+    of processes: they all end with the first of them."""
+    user, group, kinds = os.geteuid(), os.getegid(), _NEW_PROCESSES if processes_only else _ALL
+    if libc.unshare(_NEW_USERS | kinds) != 0:
+        return user == 0 and libc.unshare(kinds) == 0
     for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(line)
@@ -48,11 +49,13 @@ def in_child(libc: ctypes.CDLL, child: Callable[[], int]) -> int:
     What it leaves behind becomes this process's: in a namespace of processes it ends with this one, the first.
     """
     libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    parent = os.getpid()
+    alive, held = os.pipe()
     started = os.fork()
     if started == 0:
-        end_with_parent(libc, parent)
+        os.close(held)
+        _end_with_parent(libc, alive)
         os._exit(child())
+    os.close(alive)
     while True:
         pid, ended = os.wait()
         if pid == started:
@@ -60,11 +63,26 @@ def in_child(libc: ctypes.CDLL, child: Callable[[], int]) -> int:
             return 128 - status if status < 0 else status
 
 
-def end_with_parent(libc: ctypes.CDLL, parent: int) -> None:
-    """This process is killed when its parent ends, and now if `parent` has ended before."""
-    libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() not in (parent, 0):  # 0: the parent is outside of this namespace
+def end_group_with_parent(libc: ctypes.CDLL, parent: int) -> None:
+    """The process group that this process leads is killed when `parent`, which has started it, ends, and this process
+    now if that has ended before. Nothing that is confined can leave the group."""
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+    libc.prctl(_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
         os._exit(127)
+
+
+def _end_with_parent(libc: ctypes.CDLL, alive: int) -> None:
+    """This process is killed when its parent ends, and now if that has ended before: `alive` is a pipe whose other end
+    the parent alone has. (A number says nothing: seen from a namespace of processes, all parents outside are 0. The
+    pipe is closed before signals are sent, so that an end between the two calls is not missed.)"""
+    libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    os.set_blocking(alive, False)
+    try:
+        if os.read(alive, 1) == b"":
+            os._exit(127)
+    except BlockingIOError:
+        os.close(alive)
 
 
 def kill_children() -> None:
