@@ -52,6 +52,29 @@ def test_every_candidate_is_legal_and_none_but_the_paper_s_is_before_a_cheaper_o
     assert found.schedule.degraded is None
 
 
+def test_what_is_computed_in_a_vector_has_its_own_innermost() -> None:
+    """Clamped places leave eight columns of `f`, which are next to each other as channels are."""
+    window = " + ".join(f"{w} * f(clamp(x + {n}, 2, 9), y + {m})" for m in (0, 1) for n, w in enumerate((1, 3, 2)))
+    stages = [
+        {
+            "name": "f",
+            "dims": ["x", "y"],
+            "value": "int32(input(clamp(2 * x, 2, 9), y)) - input(clamp(2 * x - 1, 2, 9), y + 1)",
+        },
+        {"name": "out", "dims": ["x", "y"], "value": window},
+    ]
+    image = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
+    sizes = {"out": [[0, 2500], [0, 450]]}
+    pipeline = load(
+        {"format": 1, "name": "few", "inputs": [image], "stages": stages, "outputs": ["out"], "estimates": sizes}
+    )
+    found = autoschedule(pipeline, machine(threads=8, vector_bytes=16), SearchOptions("default", top=4)).candidates
+    for candidate in found:
+        check(rewrite(pipeline, candidate.schedule))
+    placed = [p for c in found for g in c.schedule.groups for p in g.placements if p.compute == g.loops[0] and p.order]
+    assert any(p.stage == "f" and p.vector is not None and p.vector.dim == p.order[0] == "y" for p in placed)
+
+
 def _but_for_tiles(schedule: Schedule) -> tuple[object, ...]:
     return tuple(replace(g, tiles=()) for g in schedule.groups)
 

@@ -156,10 +156,10 @@ def _placement(
     along = next(d for d in order if d not in beside(stage))
     if vector is not None and along != vector.dim:
         vector = None
-    others = [d for d in order if d != along]
-    inside = _inside_vectors(members, name, others, outermost) if around and vector is not None else None
-    if inside is not None:
-        order = (inside, *(d for d in order if d != inside))
+    if vector is not None:
+        others = [d for d in order if d != along]
+        first = _inside_vectors(members, name, others, outermost) if around else along
+        order = order if first is None else (first, *(d for d in order if d != first))
     updates = update_loops(members.facts, name, computed_bytes, platform, strict)
     return Placement(name, compute, store, True, "memory", order, vector, updates)
 
