@@ -69,16 +69,12 @@ def test_without_openmp(name: str, compiler: str, tmp_path: Path) -> None:
     assert "GOMP" not in run("nm", "-D", "--undefined-only", tmp_path / "generated.so")
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-@pytest.mark.parametrize("name", NAMES)
-def test_gcc_has_nothing_to_warn_of(name: str, level: str) -> None:
-    assert compiled(scheduled(name, here()).source, (level,)).exists()
-
-
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("vector_bytes", WIDTHS)
-@pytest.mark.parametrize("name", ["camera_pipe", "harris", "unsharp"])
-def test_compilers_have_nothing_to_warn_of_whatever_the_machine(name: str, vector_bytes: int, compiler: str) -> None:
+def test_compilers_have_nothing_to_warn_of_whatever_the_machine(vector_bytes: int, compiler: str) -> None:
+    """Each gets another pipeline on each machine."""
+    names = ("camera_pipe", "harris", "unsharp")
+    name = names[(WIDTHS.index(vector_bytes) + (compiler == "clang")) % len(names)]
     source = scheduled(name, machine(vector_bytes=vector_bytes)).source
     assert compiled(source, ("-O1",), compiler, vector_bytes).exists()
 
@@ -165,8 +161,9 @@ def main_of(p: Problem, source: CSource) -> str:
     )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", ["blur", "harris", "gaussian3x3", "sobel", "laplacian_sharpen"])
+@pytest.mark.parametrize(
+    ("name", "threads"), [("blur", 1), ("gaussian3x3", 1), ("harris", 2), ("laplacian_sharpen", 2), ("sobel", 2)]
+)
 def test_aarch64(name: str, threads: int, tmp_path: Path) -> None:
     """Scheduled for a machine of that kind, cross-compiled, run by QEMU."""
     platform = platforms.get("cortex-a73")

@@ -13,7 +13,6 @@ from support.random_cases import judged_in_children
 from support.tools import require_tool
 
 BUILD = BUILDS["memory"]
-CASES, CHUNK = (*range(30), *range(512, 522)), 10
 
 
 def watched() -> dict[str, str]:
@@ -22,10 +21,10 @@ def watched() -> dict[str, str]:
     return {**os.environ, **environment(BUILD)}
 
 
-@pytest.mark.parametrize("start", CASES[::CHUNK])
-def test_random_cases_are_clean(start: int) -> None:
-    """Of 514 rows are rounded up to vectors, of one lane where there are no others."""
-    assert judged_in_children(range(start, start + CHUNK), "memory") == {}
+@pytest.mark.parametrize("seeds", [range(12), range(12, 24), range(514, 515)])
+def test_random_cases_are_clean(seeds: range) -> None:
+    """Each kind of case twice; of 514 rows are rounded up to vectors, of one lane where there are no others."""
+    assert judged_in_children(seeds, "memory") == {}
 
 
 SHIPPED = """
@@ -36,24 +35,24 @@ from support.machines import here
 from support.native import build, call
 from tilesmith.scheduler.compiler import compile_pipeline
 
-source = compile_pipeline(loaded(sys.argv[3]), here()).source
-library = build(source, tuple(sys.argv[4:]))
-for size in ("1x1", "7x3", "64x64", "shifted"):
-    p = problem(sys.argv[3], size)
-    status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
-    assert status == 0, status
-    assert_right(got, p.expected, p.within)
-print("clean")
+for name in ("blur", "harris", "unsharp", "interpolate", "gaussian3x3"):
+    source = compile_pipeline(loaded(name), here()).source
+    library = build(source, tuple(sys.argv[3:]))
+    for size in ("1x1", "7x3", "64x64", "shifted"):
+        p = problem(name, size)
+        status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
+        assert status == 0, status
+        assert_right(got, p.expected, p.within)
+    print(name, "is clean", flush=True)
 """
 
 
-@pytest.mark.parametrize("name", ["blur", "harris", "unsharp", "interpolate", "gaussian3x3"])
-def test_shipped_pipelines_are_clean(name: str) -> None:
+def test_shipped_pipelines_are_clean() -> None:
     tests = Path(__file__).parents[1]
-    command = [sys.executable, "-c", SHIPPED, str(tests), str(tests.parent), name, *BUILD.flags]
+    command = [sys.executable, "-c", SHIPPED, str(tests), str(tests.parent), *BUILD.flags]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=watched())
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == "clean\n"
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert done.stdout.count("is clean") == 5
 
 
 OVERFLOW = """

