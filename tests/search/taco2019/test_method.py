@@ -39,7 +39,7 @@ from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search import Infeasible, SearchOptions, autoschedule, root_schedule
 from tilesmith.scheduler.search.taco2019.inlining import inline_trivial
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder, choose_levels, largest_overlaps
-from tilesmith.scheduler.search.taco2019.tiling import few_iterations
+from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims
 from tilesmith.scheduler.search.tile_sizes import tile_sizes
 
 ROWS = LoopOrder(("x.inner", "y.inner", "x.outer", "y.outer"), 0)
@@ -75,6 +75,24 @@ def test_alg_1_inlines_without_overlap() -> None:
     inlined = {name for name, c in choices.items() if c.levels is None}
     assert inlined == {"Ix", "Iy", "Sxx", "Syy", "Sxy", "det", "trace"}
     assert choices["gray"].levels == choices["Ixx"].levels == Levels(1, 2)
+
+
+@pytest.mark.parametrize("name", ["harris", "unsharp", "local_laplacian"])
+def test_alg_1_chooses_the_same_in_a_group_alone_as_after_others(name: str) -> None:
+    """Choices are kept for all groups of a pipeline in which those of a stage's readers are the same."""
+    of = normalise(pipelines.load(name))
+    shared, output = gather(of), of.outputs[0]
+    names, consumers, stage = shared.graph.stages, shared.graph.consumers, shared.stages[output]
+    listed = orders(stage, tiled_dims(stage), few_iterations(stage), ())
+    for without in names[:: max(1, len(names) // 8)]:
+        inside = {output}
+        for n in reversed(names):
+            if n != without and not inside.isdisjoint(consumers[n]):
+                inside.add(n)
+        group = tuple(n for n in names if n in inside)
+        for order in (listed[0], listed[-1]):
+            alone = choose_levels(members_of(gather(of), output, group), order)
+            assert choose_levels(members_of(shared, output, group), order) == alone
 
 
 def test_alg_1_follows_dims_by_any_name() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.reuse import FULL
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Levels
 from tilesmith.scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
-from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 
 
@@ -21,6 +23,9 @@ class Choice:
     levels: Levels | None
     reason: str
     source: str = "TACO 2019, Alg. 1"
+
+
+_OF_OUTPUT = Choice(None, "the output has loops of its own")
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,7 @@ class LoopOrder:
         return f"compute at {self.loops[levels.compute]}, store at {self.loops[levels.store]}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Reuse:
+class _Reuse(NamedTuple):
     """Overlap of a stage in one loop of a consumer: `position` in D_m, None where the loop is not one of D_m."""
 
     consumer: str
@@ -92,28 +96,60 @@ def choose_levels(members: Members, order: LoopOrder) -> dict[str, Choice]:
     footprint does not move with a loop at all. Beyond the paper, what one consumer reads is reused if another one,
     which runs ahead of it along a loop, has read it before.
     """
-    choices: dict[str, Choice] = {}
-    motions: dict[tuple[str, str], Motion | None] = {}
-    dims = [d for d in dict.fromkeys(map(dim_of, order.loops)) if order.intra(d) > order.innermost]
-    for dim in dims:
-        motions[members.output, dim] = ONE
+    dims = tuple(d for d in dict.fromkeys(map(dim_of, order.loops)) if order.intra(d) > order.innermost)
+    known = _known_choices(members.facts)
+    output = known.setdefault((members.output, order), _Chosen(len(known), _OF_OUTPUT, dict.fromkeys(dims, ONE)))
+    chosen, choices = {members.output: output}, dict[str, Choice]()
     for name in reversed(members.names[:-1]):
-        needed = {d: _needed(members, name, d, motions) for d in dims}
-        choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
-        for least, why in (_rows_of_scans(members, order, name), _across_rows(members, order, name)):
-            choice = _of_several_rows(choice, least, why, order)
-        choice = choices[name] = _outside_consumers(choice, name, members, choices, order)
-        for dim in dims:
-            sliding = choice.levels is not None and order.intra(dim) < choice.levels.store
-            motions[name, dim] = _sliding(members, name, dim) if sliding else needed[dim]
+        readers = [chosen[c].number for c in members.consumers[name]]
+        key = (name, members.follows[name], name in members.shared, *readers)
+        found = known.get(key)
+        if found is None:
+            choice, motions = _chosen(members, order, name, dims, chosen, choices)
+            found = known[key] = _Chosen(len(known), choice, motions)
+        chosen[name], choices[name] = found, found.choice
     return choices
 
 
-def _needed(members: Members, name: str, dim: str, motions: Mapping[tuple[str, str], Motion | None]) -> Motion | None:
+class _Chosen(NamedTuple):
+    """The choice for a stage, and its motion along the dims of the loops outside of the innermost one. It follows from
+    what the stage follows and from those of its readers, by their `number`: it is the same in all groups in which these
+    are."""
+
+    number: int
+    choice: Choice
+    motions: Mapping[str, Motion | None]
+
+
+@once
+def _known_choices(facts: Facts) -> dict[Hashable, _Chosen]:
+    return {}
+
+
+def _chosen(
+    members: Members,
+    order: LoopOrder,
+    name: str,
+    dims: Sequence[str],
+    chosen: Mapping[str, _Chosen],
+    choices: Mapping[str, Choice],
+) -> tuple[Choice, dict[str, Motion | None]]:
+    """The choice for a stage, and its motion along `dims`, from those of its readers."""
+    needed = {d: _needed(members, name, d, chosen) for d in dims}
+    choice = _by_reuse(members, order, name, list(_ahead(members, order, name, needed)))
+    if members.facts.stages[name].updates:
+        for least, why in (_rows_of_scans(members, order, name), _across_rows(members, order, name)):
+            choice = _of_several_rows(choice, least, why, order)
+    choice = _outside_consumers(choice, name, members, choices, order)
+    store = -1 if choice.levels is None else choice.levels.store
+    return choice, {d: _sliding(members, name, d) if order.intra(d) < store else needed[d] for d in dims}
+
+
+def _needed(members: Members, name: str, dim: str, chosen: Mapping[str, _Chosen]) -> Motion | None:
     """The part of a stage that an iteration of the output's loop over `dim` needs for what is new of its consumers."""
     found = []
     for consumer in members.consumers[name]:
-        motion = motions[consumer, dim]
+        motion = chosen[consumer].motions[dim]
         if motion is not None:
             read = members.facts.stages[consumer].read_of[name]
             found.append(members.through(consumer, read, motion, dim))
