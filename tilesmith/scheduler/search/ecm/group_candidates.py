@@ -88,7 +88,8 @@ class Planner(Pricing):
 
     def paper_plan(self, segment: Segment) -> GroupCandidate:
         """The paper's plan of a segment that can be one group; the best one where there is none."""
-        return (*self._papers(segment), *self.plans(segment)[:1])[0]
+        papers = self._papers(segment)
+        return papers[0] if papers else self.plans(segment)[0]
 
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
@@ -120,7 +121,7 @@ class Planner(Pricing):
             counts = counts_of_group(self.facts, group, self.platform.threads)
             return Settled(group, counts, self.model.price(counts, self.platform), None)
         output = self.facts.stages[segment.output]
-        others = (p for p in self.known.get(segment, ()) if p is not plan)
+        others = (p for p in self.known.get(segment, self.sketches.get(segment, ())) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
         tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
         return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
