@@ -37,6 +37,8 @@ class Coefficient:
     factors: tuple[Expr, ...] = ()
 
     def __mul__(self, other: Coefficient) -> Coefficient:
+        if self.number is ONE and not self.factors:
+            return other
         if not other.factors:
             return Coefficient(self.number * other.number, self.factors)
         factors = sorted((*self.factors, *other.factors), key=to_text) if self.factors else other.factors

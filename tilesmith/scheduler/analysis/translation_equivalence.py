@@ -63,13 +63,14 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
 
 class _Looked:
     """Places as they are found in an expression, by their dims; dims that have none are `lost`. `indices` has the dims
-    of every part that was looked at, by identity (see `_index`)."""
+    of every part that was looked at, by identity (see `_index`), and `split` the places of those that have one."""
 
     def __init__(self, dims: Collection[str], variables: Collection[str]) -> None:
         self.dims, self.variables = dims, variables
         self.found: dict[str, Place] = {}
         self.lost: set[str] = set()
         self.indices: dict[int, frozenset[str] | None] = {}
+        self.split: dict[int, Place] = {}
 
     def at(self, node: Expr) -> None:
         """Looks at a part and what is in it."""
@@ -82,7 +83,7 @@ class _Looked:
             self.lost.update(here)
             return
         (dim,) = here
-        place = _split(node)
+        place = self.split[id(node)] = _split(node)
         if place.base != self.found.setdefault(dim, place).base:
             self.lost.add(dim)
 
@@ -96,7 +97,7 @@ class _Looked:
         (dim,) = here
         if dim not in places:
             return node
-        return moved(Var(dim), _split(node).shift - places[dim].shift)
+        return moved(Var(dim), self.split[id(node)].shift - places[dim].shift)
 
 
 def moved(e: Expr, by: int) -> Expr:

@@ -50,14 +50,13 @@ def _summed(members: Members, reads: tuple[Read, ...], run: Run) -> Iterator[tup
     """Of reads of vectors, some from each row of an image that a reduction goes through, the bytes from one row to the
     next, the number of rows, and how often a point comes to another one."""
     for read in reads if run.row is not None else ():
+        if members.is_local(read.producer) or read.looked_up:
+            continue
+        spans = read.roughly
+        if not all(s.known for s in spans) or not any(s.var == run.row for s in spans):
+            continue
         producer = members.facts.stages[read.producer]
-        spans = dict(zip(producer.dims, read.roughly, strict=True))
-        if members.is_local(read.producer) or read.looked_up or not all(s.known for s in spans.values()):
-            continue
-        if not any(s.var == run.row for s in spans.values()):
-            continue
-        together = read.points / prod(s.extent(1) for s in spans.values())
-        for dim, span in spans.items():
+        for dim, span in zip(producer.dims, spans, strict=True):
             if span.var is None and span.extent(1) > SMALL_EXTENT and producer.apart[dim] > SMALL_EXTENT:
-                terms = span.extent(1)
+                terms, together = span.extent(1), read.points / prod(s.extent(1) for s in spans)
                 yield producer.apart[dim] * producer.bytes_per_point, terms, together * terms / run.lanes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilesmith.scheduler.analysis.neighbour_sums import summed_variable
+from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Reduce, children
@@ -32,7 +33,7 @@ def _known(facts: Facts) -> dict[str, frozenset[str]]:
 
 def _of(facts: Facts, name: str) -> frozenset[str]:
     along, stage = facts.stages[name].row, facts.definitions[name]
-    if along is None or stage.updates:
+    if along is None or stage.updates or not reductions(stage):
         return frozenset()
 
     def fastest(producer: str) -> int | None:

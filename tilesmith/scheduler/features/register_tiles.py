@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import inner
 
@@ -42,8 +43,8 @@ def trips(r: RVar) -> int:
 
 def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
     """True if a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
-    if _long(stage):
-        return True
+    if _long(stage) or not inlined:
+        return _long(stage) > 0
     reads = {a.producer for a in accesses(stage)} & inlined.keys()
     return any(has_long_reduction(inlined[name], inlined) for name in sorted(reads))
 
@@ -54,18 +55,9 @@ def long_sums(stage: Stage, inlined: Mapping[str, Stage], executed: Mapping[str,
     return _long(stage) + sum(n * _long(inlined[name]) for name, n in executed.items())
 
 
-def _long(stage: Stage) -> int:
-    known = _known(stage)
-    if "long" not in known:
-        every = (e for v in stage.values for e in walk(v))
-        known["long"] = sum(isinstance(e, Reduce) and not is_written_out(e) for e in every)
-    return known["long"]
-
-
 @once
-def _known(stage: Stage) -> dict[str, int]:
-    """Memoised results of `_long`."""
-    return {}
+def _long(stage: Stage) -> int:
+    return sum(not is_written_out(e) for e in reductions(stage))
 
 
 def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:

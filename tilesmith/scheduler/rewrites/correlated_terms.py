@@ -12,9 +12,7 @@ _Term = tuple[int, Expr]
 def joined_terms(e: Expr) -> Expr:
     """`e`, where sums in indices with `a` and `-(a % k)` have `a // k * k` in place of both, and those with `a % k` and
     `a // k * k` have `a`; k is a positive number."""
-    if not any(isinstance(n, Access) and any(map(_has_remainder, n.indices)) for n in walk(e)):
-        return e
-    return _inside(e)
+    return _inside(e) if any(map(_is_remainder, walk(e))) else e
 
 
 def _inside(e: Expr) -> Expr:
@@ -77,7 +75,3 @@ def _total(terms: list[_Term]) -> Expr:
 
 def _is_remainder(e: Expr) -> bool:
     return isinstance(e, Binary) and e.op == "%" and isinstance(e.right, Const) and e.right.value > 0
-
-
-def _has_remainder(e: Expr) -> bool:
-    return any(map(_is_remainder, walk(e)))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -77,10 +78,15 @@ class _Narrowing:
     """The stages of a pipeline one by one, producers first. A part that is in an expression twice stays one part."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._kept = {*pipeline.outputs, *_in_indices(pipeline.stages)}
+        self._pipeline = pipeline
         self._ends = ValueEnds()
         self._types: dict[tuple[str, int], ScalarType] = {}
         self._forget(())
+
+    @cached_property
+    def _kept(self) -> frozenset[str]:
+        """Stages that keep their types."""
+        return frozenset((*self._pipeline.outputs, *_in_indices(self._pipeline.stages)))
 
     def _forget(self, values: Iterable[Expr]) -> None:
         """Begins with the expressions of a stage. All is known by identity: `_alive` has what is new."""
@@ -96,7 +102,7 @@ class _Narrowing:
     def stage(self, stage: Stage) -> Stage:
         """The stage with its values and updates narrowed, until there is no more to narrow: types that wrap tell more
         of their values than wide ones of which nothing is known."""
-        while (found := self._narrowed(stage)) is not stage:
+        while _has_integers(stage) and (found := self._narrowed(stage)) is not stage:
             stage = found
         self._ends.add(stage)
         return stage
@@ -414,6 +420,11 @@ def _loops(values: Iterable[Expr]) -> dict[str, Interval]:
 def _reads(e: Expr) -> Iterator[Access]:
     """What the value of `e` is made of."""
     return (node for node in parts_of_value(e) if isinstance(node, Access))
+
+
+def _has_integers(stage: Stage) -> bool:
+    """A quick look: some part of a value is no float."""
+    return any(not part.type.is_float for value in _values(stage) for part in parts_of_value(value))
 
 
 def _values(stage: Stage) -> Iterator[Expr]:

@@ -98,6 +98,8 @@ def lanes_across(members: Members, platform: Platform) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in members.names:
         stage = members.facts.stages[name]
+        if not stage.updates:
+            continue
         lanes = max(1, platform.vector_bytes // max(1, stage.computed_bytes))
         dims = (update.scan.vectors_across(update.trips, lanes) for update in stage.updates if update.scan is not None)
         for along in (*(members.followed(name, dim) for dim in dims if dim is not None), across_rows(members, name)):
