@@ -19,10 +19,9 @@ from benchmarks.figures import Figure, main, median
 from tilesmith.app.garbage import collect_rarely
 from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.compiler import Options, compile_pipeline, decide
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 REPEATS = 15
 LIMITS_MS = {
@@ -61,7 +60,7 @@ def measure(repeats: int = REPEATS) -> list[Figure]:
         found.append(median(f"document to C, {name}", totals[1:]))
     for stages, limit in CHAINS_MS.items():
         each = [
-            sum(autoschedule(pipeline, platform, SearchOptions(now=clock)).timings_ms.values())
+            sum(decide(pipeline, platform, options, clock).timings_ms.values())
             for pipeline in _anew(partial(chain, stages), max(1, repeats // FEWER))
         ]
         found.append(median(f"analysis + search, chain of {stages}", each[1:], limit))

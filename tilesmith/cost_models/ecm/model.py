@@ -41,6 +41,7 @@ other programs', and lines in its way."""
 SHARP = 0.3
 """The model's width of a layer condition: a working set that is this much smaller than a cache, relative to it, stays
 in it; one as much larger does not: in between, part of it does."""
+_MIDDLE, _WIDTH = (1 + SHARP) / (2 * SHARP), USABLE * 2 * SHARP
 KEPT = 4096
 """Ways to compute a point whose cycles are kept."""
 
@@ -323,14 +324,17 @@ def _columns(w: Work, m: Machine) -> list[Amount]:
 def _passed(moved: tuple[Amount, ...], stays: list[Amount]) -> Amount:
     """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
     its own parts."""
-    passed = moved[-1]
-    if type(moved[0]) is float and not moved[0]:
-        return 0.0  # the largest of them is nothing
-    for inside, stay in zip(moved[-2::-1], stays[len(moved) - 2 :: -1], strict=False):
+    if type(moved[0]) is float and type(moved[-1]) is float and moved[0] == moved[-1]:
+        return moved[0]  # no state moves more than the one before it
+    passed, partly = moved[-1], []
+    for inside, stay in zip(moved[:-1], stays, strict=False):
         if type(stay) is not float or 0.0 < stay < 1.0:
-            passed = inside + stay * (passed - inside)
-        elif stay == 0.0:
+            partly.append((inside, stay))
+        elif stay == 0.0:  # what is around passes it, whatever stays of that
             passed = inside
+            break
+    for inside, stay in reversed(partly):
+        passed = inside + stay * (passed - inside)
     return passed
 
 
@@ -347,7 +351,9 @@ def _gone(circulating: float, cache: float) -> float:
 
 def _fits(working: Amount, cache: Amount) -> Amount:
     """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
-    inside = (1 + SHARP) / (2 * SHARP) - working / (cache * (USABLE * 2 * SHARP))
+    inside = _MIDDLE - working / (cache * _WIDTH)
+    if type(inside) is float:
+        return 0.0 if inside < 0.0 else 1.0 if inside > 1.0 else inside
     return clipped(inside, 0.0, 1.0)
 
 

@@ -55,8 +55,8 @@ class Members:
     `consumers` are those inside the group, in topological order. `shared` are stages that other groups have
     too: each computes its own, inline unless it pays to keep it for a row. `unfolded` are stages whose window is not
     provable: of readers that go through different clamps one stays behind at an edge, and what is computed for such a
-    stage may be asked for all at once. `lines` are spans in integers, those of all groups of the same facts, and
-    `memo` has whatever else follows from the group alone.
+    stage may be asked for all at once. `lines` are spans in integers, `moved` the motions of reads, those of all groups
+    of the same facts, and `memo` has whatever else follows from the group alone.
     """
 
     facts: Facts
@@ -67,6 +67,7 @@ class Members:
     shared: frozenset[str] = frozenset()
     unfolded: frozenset[str] = frozenset()
     lines: dict[tuple[int, int], tuple[Span, Line]] = field(default_factory=dict, compare=False, repr=False)
+    moved: dict[Hashable, tuple[Read, Motion | None]] = field(default_factory=dict, compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def followed(self, stage: str, dim: str) -> str | None:
@@ -84,12 +85,11 @@ class Members:
     def through(self, reader: str, read: Read, motion: Motion, dim: str) -> Motion | None:
         """The motion of a stage's reads with the loop over the output's `dim`, where the stage has this motion: the
         same in all groups of the same facts in which the stage's dims follow the same."""
-        known = _motions_of(self.facts)
         own = self.follows[reader]
         key = (id(read), own, motion, dim)
-        found = known.get(key)
+        found = self.moved.get(key)
         if found is None:
-            found = known[key] = (read, through(read, own, motion, dim, self.line))
+            found = self.moved[key] = (read, through(read, own, motion, dim, self.line))
         return found[1]
 
     def kept(self, nest: Nest) -> dict[Hashable, Any]:
@@ -146,8 +146,8 @@ def members_of(facts: Facts, output: str, names: tuple[str, ...], shared: frozen
                 known = spans.get(read.producer)
                 spans[read.producer] = here if known is None else tuple(map(_hull, known, here))
     read_by = {n: tuple(reversed(c)) for n, c in consumers.items()}
-    unfolded, lines = _unfolded(facts, names, follows, read_by), _lines(facts)
-    return Members(facts, output, names, follows, read_by, shared, unfolded, lines)
+    unfolded = _unfolded(facts, names, follows, read_by)
+    return Members(facts, output, names, follows, read_by, shared, unfolded, _lines(facts), _motions_of(facts))
 
 
 def _follows(facts: Facts, name: str, spans: tuple[Span, ...]) -> Follows:

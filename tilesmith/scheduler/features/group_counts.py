@@ -12,7 +12,7 @@ makes such levels).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -144,15 +144,13 @@ class Counter:
     def later(self, name: str, dim: str, read: Read | None = None) -> Motion | None:
         """The part of a stage, or of its reads, that the first iteration of a tile finds new after the tiles before it
         along `dim`; None where nothing is kept from tile to tile."""
-        motion = self._later(name, dim)
-        if motion is None or read is None:
-            return motion
-        return self.members.through(name, read, motion, dim)
-
-    def _later(self, name: str, dim: str) -> Motion | None:
         kept = self.kept_along[dim]
         if not kept:
             return None
+        motion = self._later(name, dim, kept)
+        return motion if read is None else self.members.through(name, read, motion, dim)
+
+    def _later(self, name: str, dim: str, kept: Collection[str]) -> Motion:
         span = self.members.follows[name].along.get(dim)
         if name == self.members.output or span is None:
             return ONE

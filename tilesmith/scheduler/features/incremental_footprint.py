@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.access_functions import Span
@@ -28,6 +29,7 @@ ONE = Motion(1.0, 0.0, 0.0, 1.0)
 """The motion of the output itself."""
 
 
+@lru_cache(maxsize=4096)
 def slides(row: Line) -> Motion:
     """A sliding window: of the rows that an iteration needs those beyond the ones that earlier iterations made."""
     new = max(1.0, row.rate)

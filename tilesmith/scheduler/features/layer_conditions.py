@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 
 from tilesmith.cost_models.amounts import Amount, largest, smallest
-from tilesmith.scheduler.features.cache_traffic import Traffic, pad_bytes
+from tilesmith.scheduler.features.cache_traffic import Array, Traffic, pad_bytes
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
-from tilesmith.scheduler.features.transposed_reads import block_rows, looped_dims
+from tilesmith.scheduler.features.transposed_reads import block_rows, looped_dims, rows_across
 
 
 class Layers:
@@ -21,7 +21,7 @@ class Layers:
     def __init__(self, traffic: Traffic, row: int, one_loop: frozenset[str]) -> None:
         self.counter, self.traffic, self.registers = traffic.counter, traffic, traffic.registers
         self.row, self.one_loop = row, one_loop
-        self.looped: dict[str, frozenset[str]] = {}
+        self.blocks: dict[tuple[str, int], int] = {}
         self.parts = self._parts()
         self.again = self._again()
 
@@ -30,10 +30,16 @@ class Layers:
         as in one loop with others."""
         if run.lanes == 1 or run.registers or name in self.one_loop:
             return 1
-        stages, looped = self.counter.members.facts.stages, self.looped.get(name)
-        if looped is None:
-            looped = self.looped[name] = looped_dims(self.counter, name, self.row)
-        return block_rows(stages[name], stages[read.producer], read, run.row, looped)
+        found = self.blocks.get((name, id(read)))
+        if found is None:
+            found = self.blocks[name, id(read)] = self._block(name, read, run)
+        return found
+
+    def _block(self, name: str, read: Read, run: Run) -> int:
+        stages = self.counter.members.facts.stages
+        reader, producer = stages[name], stages[read.producer]
+        near = rows_across(reader, producer, read, run.row)
+        return block_rows(reader, producer, read, near, looped_dims(self.counter, name, self.row)) if near else 1
 
     def of_reads(self, name: str) -> Iterator[tuple[Read, float]]:
         """The reads of a stage, and the part of them that it loads itself."""
@@ -122,9 +128,7 @@ class Layers:
             loaded.append(smallest(own[1], points * steps))
             stored.append(own[2])
         for at in range(level, len(nest.loops) + 1):
-            moved: Amount = 0.0
-            for array, part in arrays:
-                moved = moved + array.moved(at) * part
+            moved = _parts_moved(arrays, at)
             if at == level and own is None and run.row is not None and not facts.updates:
                 # of a box of rows only those are read for a row that it reads somewhere
                 moved = smallest(moved, self._own_row(name, run, reads, points, rows)[1])
@@ -142,7 +146,7 @@ class Layers:
         lines = points * (sum(r.points * part for r, part in found) * self.counter.members.facts.line_bytes)
         arrays = [(self.traffic.array(name, r), part) for r, part in found]
         states = range(level, len(self.counter.nest.loops) + 1)
-        moved = (sum((array.moved(at) * part for array, part in arrays), 0.0) for at in states)
+        moved = (_parts_moved(arrays, at) for at in states)
         table = sum((array.one(0) for array, _ in arrays), 0.0)
         return tuple(accumulate((lines, *moved), smallest)), table
 
@@ -173,6 +177,12 @@ class Layers:
             loaded = loaded + of_read
             new = new + of_read / self.block(name, read, run)
         return loaded + out, rows * new, rows * out
+
+
+def _parts_moved(arrays: Sequence[tuple[Array, float]], level: int) -> Amount:
+    """Bytes of these parts of arrays that are touched in all, counted at a level (see `Array.moved`)."""
+    moved = [array.moved(level) if part == 1.0 else array.moved(level) * part for array, part in arrays]
+    return sum(moved[1:], moved[0]) if moved else 0.0
 
 
 def _step_bytes(producer: StageFacts, read: Read, row: str | None, line_bytes: int) -> int:

@@ -3,7 +3,7 @@ through the caches (`layers`). Beside the counts of `features.group_counts`, for
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, inf
 from typing import NamedTuple, TypeAlias
 
@@ -80,11 +80,22 @@ def _traffic(
 @once
 def circulating_bytes(members: Members) -> float:
     """Bytes of all inputs and outputs of the pipeline, and of what else the group reads from outside and writes."""
-    facts = members.facts
-    names = {n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs}
-    names |= {r.producer for name in members.names for r in facts.stages[name].reads} | {members.output}
-    outside = sorted(n for n in names if not members.is_local(n) or n == members.output)
-    return float(sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in outside))
+    facts, (whole, ends) = members.facts, _ends(members.facts)
+    inside = ends.intersection(members.names) - {members.output}
+    read = {r.producer for name in members.names for r in facts.stages[name].reads}
+    more = {n for n in read if n not in members.follows} | {members.output}
+    return float(whole - _bytes(facts, inside) + _bytes(facts, more - ends))
+
+
+@once
+def _ends(facts: Facts) -> tuple[int, frozenset[str]]:
+    """The bytes and the names of all inputs and outputs of the pipeline."""
+    names = frozenset(n for n, s in facts.stages.items() if s.is_input or n in facts.graph.outputs)
+    return _bytes(facts, names), names
+
+
+def _bytes(facts: Facts, names: Iterable[str]) -> int:
+    return sum(facts.stages[n].root_points * facts.stages[n].bytes_per_point for n in names)
 
 
 @once

@@ -3,7 +3,7 @@ transposed in registers (see `lowering.transposed_reads`)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Counter
@@ -22,20 +22,27 @@ def looped_dims(counter: Counter, name: str, row: int) -> frozenset[str]:
     return frozenset(d for d, var in follows if var is None or nest.intra(var) < level)
 
 
-def block_rows(reader: StageFacts, producer: StageFacts, read: Read, row: str | None, looped: Collection[str]) -> int:
-    """The points of `reader` beside its vectors, along `row`, that a block of what it reads of `producer` is for; 1
-    where it does not read across rows, or has no loop that goes along them."""
-    if row is None or reader.updates or read.looked_up or read.computed or not producer.storage:
-        return 1
-    spans = dict(zip(producer.dims, read.roughly, strict=True))
-    pixels = 2 <= producer.extent(producer.storage[0]) <= MOST_CHANNELS
-    near = producer.storage[: 2 if pixels else 1]
-    across = [d for d, s in spans.items() if s.known and s.var == row]
-    if len(across) != 1 or across[0] in near or producer.apart[across[0]] <= SMALL_EXTENT:
-        return 1
+def block_rows(
+    reader: StageFacts, producer: StageFacts, read: Read, near: Sequence[str], looped: Collection[str]
+) -> int:
+    """The points of `reader` beside its vectors that a block of what it reads across rows of `producer` is for, of the
+    dims `near` (see `rows_across`); 1 where it has no loop that goes along the rows."""
     rows = SHUFFLED_BYTES // producer.bytes_per_point
     for dim in near:
-        span = spans[dim]
+        span = read.roughly[producer.dims.index(dim)]
         if span.known and abs(span.rate) == 1 and span.var in looped and reader.extent(str(span.var)) >= rows:
             return max(1, rows)
     return 1
+
+
+def rows_across(reader: StageFacts, producer: StageFacts, read: Read, row: str | None) -> tuple[str, ...]:
+    """The dims of `producer` that lie side by side in memory, where `reader`, of which vectors are along `row`, reads
+    across its rows; none where it does not."""
+    if row is None or reader.updates or read.looked_up or read.computed or not producer.storage:
+        return ()
+    across = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == row and s.known]
+    if len(across) != 1 or producer.apart[across[0]] <= SMALL_EXTENT:
+        return ()
+    pixels = 2 <= producer.extent(producer.storage[0]) <= MOST_CHANNELS
+    near = producer.storage[: 2 if pixels else 1]
+    return () if across[0] in near else near
