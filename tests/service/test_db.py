@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tilesmith.app.service import migrations
 from tilesmith.app.service.db import Database, downgrade, is_current, upgrade, wait_for
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.schedules.packing import pack, pack_one, without_predicted
+from tilesmith.app.service.schedules.packing import pack, pack_one, without_answered
 from tilesmith.app.service.tables import kept_forms, made_forms, metadata, pipelines
 
 
@@ -127,7 +127,7 @@ def test_forms_are_packed_and_unpacked_again(database):
 def test_forms_are_packed_without_a_vocabulary_where_an_earlier_version_reads_them(database):
     """0017."""
     forms = {"explain": b'{"predicted":{"total":2.5}}', "platform.json": b'{"name":"host"}', "schedule.json": b"{}"}
-    kept = forms | {"explain": without_predicted(forms["explain"], b'{"total":2.5}')}
+    kept = forms | {"explain": without_answered(forms["explain"], {"predicted": {"total": 2.5}})}
     answer = b'{"predicted":{"total":2.5}}'
     with database.write() as connection:
         connection.execute(text(UNMEASURED), {"id": "a"})

@@ -19,8 +19,8 @@ from tilesmith.app.service.schedules.packing import (
     pack_one,
     unpack,
     unpack_one,
-    with_predicted,
-    without_predicted,
+    with_answered,
+    without_answered,
 )
 from tilesmith.app.service.schedules.work import answer, candidates, generate
 from tilesmith.app.service.tables import kept_forms, made_forms
@@ -46,12 +46,15 @@ def test_forms_of_before_are_read():
     assert unpack_one(zlib.compress(b"[1]")) == b"[1]"
     with pytest.raises(zlib.error, match="end"):
         unpack_one(pack_one(b"[1]")[:-5])
-    explanation = b'{"decisions":[],"predicted":{"total":2.5}}'
-    assert with_predicted(explanation, b"{}") == explanation
-    short = without_predicted(explanation, b'{"total":2.5}')
+    assert with_answered(b'{"predicted":{"total":2.5}}', b"{}") == b'{"predicted":{"total":2.5}}'
+
+
+def test_what_the_answer_has_is_left_out():
+    form, answer = b'{"a":[],"predicted":{"total":2.5},"groups":[{"b":1}]}', {"predicted": {"total": 2.5}, "groups": []}
+    short = without_answered(form, answer)
     assert b"2.5" not in short
-    assert with_predicted(short, b'{"predicted": {"total": 2.5}}') == explanation
-    assert without_predicted(explanation, b'{"total":2.6}') == explanation
+    assert b'"groups":[{"b":1}]' in short
+    assert with_answered(short, json.dumps(answer).encode()) == form
 
 
 def test_the_vocabulary_stays_as_it_is():
@@ -60,10 +63,11 @@ def test_the_vocabulary_stays_as_it_is():
     assert hashlib.sha256(found).hexdigest() == "362649f2857fd794b3a50308dfba4f14bab9bdba1934b4b431b1426157dfd53b"
 
 
-def test_explanations_are_whole(real):
+def test_forms_are_whole(real):
     body = stored(real, "harris")
     told = real.client.get(body["links"]["explain"]).json()
     assert told["predicted"] == body["predicted"]
+    assert real.client.get(body["links"]["schedule.json"]).json()["groups"] == body["groups"]
     packed = repository.find(real.context.db, body["id"])
     assert b"as answered" not in packed.content
 

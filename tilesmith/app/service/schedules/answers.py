@@ -24,7 +24,11 @@ CANDIDATES_FORM = "candidates.json"  # not served: the table of candidates and t
 ANSWER = "answer"
 """The form that is the schedule's document."""
 EXPLANATION = "explain"
-"""The form with every decision, and with what the answer predicts."""
+"""The form with every decision."""
+DECIDED = "schedule.json"
+"""The form that is the schedule as data."""
+REPEATING = (EXPLANATION, DECIDED)
+"""Forms that repeat parts of the answer."""
 
 MEDIA_TYPES = {
     ANSWER: "application/json",

@@ -1,7 +1,7 @@
 """Forms of a schedule as the store has them: compressed, those of one schedule together, since they say much the same.
 
 The answer is apart, by deflate, which takes some 20 us for one of 4 KB to be read: it is what most requests are for.
-What is predicted is in it and in the explanation, which is kept without. Answers and machines say much that those of
+What it says, too, is left out of the other forms. Answers and machines say much that those of
 other schedules say, too: the dictionary of deflate has it, `vocabulary.txt`, which has to stay as it is.
 """
 
@@ -12,6 +12,9 @@ import lzma
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from tilesmith.app.service.schedules.answers import compact
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 1, "lc": 4, "lp": 0, "pb": 0, "dict_size": 1 << 16}]
 """LZMA of text (contexts of a byte and a half, no alignment), with a window of 64 KiB: memory for one of 1 MiB takes
@@ -20,12 +23,13 @@ less."""
 
 
 _VOCABULARY = Path(__file__).with_name("vocabulary.txt").read_bytes()
+_AS_ANSWERED = "as answered"
 _KNOWN = "platform.json"
 """The form that is compressed apart: of a machine nearly all is in the vocabulary, and little in the other forms."""
 
 
-_PREDICTED = b'"predicted":'
-_AS_ANSWERED = b'"predicted":"as answered"'
+_SHARED = ("predicted", "groups")
+"""Parts of the answer that other forms repeat: the explanation what is predicted, the schedule as data the groups."""
 
 
 def pack_one(content: bytes) -> bytes:
@@ -43,17 +47,25 @@ def unpack_one(packed: bytes) -> bytes:
     return content
 
 
-def without_predicted(explanation: bytes, predicted: bytes) -> bytes:
-    """The explanation without what is predicted, where the answer has the same; both are compact JSON."""
-    return explanation.replace(_PREDICTED + predicted, _AS_ANSWERED)
+def without_answered(form: bytes, answer: Mapping[str, Any]) -> bytes:
+    """The form, in compact JSON, without the parts that the answer has, too."""
+    for name in _SHARED:
+        if name in answer:
+            form = form.replace(_part(name, answer[name]), _part(name, _AS_ANSWERED))
+    return form
 
 
-def with_predicted(explanation: bytes, answer: bytes) -> bytes:
-    """The explanation with what the answer predicts, where it was left out."""
-    if _AS_ANSWERED not in explanation:
-        return explanation
-    predicted = json.dumps(json.loads(answer)["predicted"], separators=(",", ":")).encode()
-    return explanation.replace(_AS_ANSWERED, _PREDICTED + predicted)
+def with_answered(form: bytes, answer: bytes) -> bytes:
+    """The form with the parts that `without_answered` left out."""
+    for name in _SHARED:
+        left_out = _part(name, _AS_ANSWERED)
+        if left_out in form:
+            form = form.replace(left_out, _part(name, json.loads(answer)[name]))
+    return form
+
+
+def _part(name: str, value: Any) -> bytes:
+    return f'"{name}":{compact(value)}'.encode()
 
 
 def pack(forms: Mapping[str, bytes]) -> bytes:

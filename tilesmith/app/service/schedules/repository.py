@@ -30,14 +30,14 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.answers import ANSWER, EXPLANATION, Answer, compact, is_made, media_type
+from tilesmith.app.service.schedules.answers import ANSWER, REPEATING, Answer, compact, is_made, media_type
 from tilesmith.app.service.schedules.packing import (
     pack,
     pack_one,
     unpack,
     unpack_one,
-    with_predicted,
-    without_predicted,
+    with_answered,
+    without_answered,
 )
 from tilesmith.app.service.tables import (
     jobs,
@@ -90,9 +90,7 @@ def kept(db: Database, schedule_id: str) -> tuple[bytes, dict[str, bytes]] | Non
     if row is None:
         return None
     answer, forms = unpack_one(row.answer), unpack(row.others)
-    if EXPLANATION in forms:
-        forms[EXPLANATION] = with_predicted(forms[EXPLANATION], answer)
-    return answer, forms
+    return answer, {name: with_answered(form, answer) if name in REPEATING else form for name, form in forms.items()}
 
 
 def others(db: Database, schedule_id: str) -> dict[str, bytes]:
@@ -148,9 +146,9 @@ def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str, owner: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
-    kept = dict(answer.forms)
-    if EXPLANATION in kept:
-        kept[EXPLANATION] = without_predicted(kept[EXPLANATION], compact(answer.body["predicted"]).encode())
+    kept = {
+        name: without_answered(form, answer.body) if name in REPEATING else form for name, form in answer.forms.items()
+    }
     forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(kept)}
     size = len(forms["answer"]) + len(forms["others"])
     row = {
