@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import build, call, compiled, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 pytestmark = pytest.mark.slow
@@ -60,3 +63,13 @@ def test_places_near_each_other_are_lanes_of_two_vectors(type_: str, vector_byte
         status, got = call(library, source, pipeline, {"a": image}, params, regions)
         assert status == 0
         np.testing.assert_allclose(got["out"][0], interpret(pipeline, {"a": image}, params, regions)["out"][0], 1e-5)
+
+
+def test_vectors_of_several_registers_have_none_where_places_fill_part_of_one() -> None:
+    """Nor anything in the C that only such would need."""
+    pipeline, platform = load(enlarged("float64")), machine(vector_bytes=32)
+    schedule = autoschedule(pipeline, platform, SearchOptions("default")).schedule
+    (group,) = schedule.groups
+    source = source_of(pipeline, replace(schedule, groups=(replace(group, vector=Vector("x", 8)),)), platform)
+    assert "ts_window" not in source.code
+    assert compiled(source, vector_bytes=32).exists()

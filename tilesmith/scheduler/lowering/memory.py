@@ -158,9 +158,11 @@ def _clamped(
 
 
 def _has_windows(b: Builder, type_: ScalarType, lanes: int) -> bool:
-    """True if places near each other are picked of two vectors faster than one by one: of registers that are wider than
-    the narrowest, as those of the places are, and short elements not of the longest, whose places are too many."""
-    wide = min(b.vectors.register_bytes, lanes * INT32.bytes) > b.vectors.narrowest_bytes
+    """True if places near each other are picked of two vectors faster than one by one: of registers of places that are
+    wider than the narrowest, beside registers of elements, and short elements not of the longest, whose places are too
+    many."""
+    together = min(lanes, b.vectors.register_bytes // max(type_.bytes, INT32.bytes))
+    wide = together * INT32.bytes > b.vectors.narrowest_bytes
     short = type_.bytes < interleaved_channels.PERMUTED_BYTES
     return wide and type_ != BOOL and not (short and b.vectors.register_bytes >= interleaved_channels.LONGEST_BYTES)
 
