@@ -12,6 +12,7 @@ from tilesmith.scheduler.loop_passes.gather_pairing import paired
 from tilesmith.scheduler.loop_passes.index_names import named_indices
 from tilesmith.scheduler.loop_passes.index_set_splitting import split
 from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other
+from tilesmith.scheduler.loop_passes.strided_loads import widened
 from tilesmith.scheduler.loop_passes.vector_legalization import by_registers
 
 Body = tuple[Statement, ...]
@@ -47,6 +48,12 @@ PASSES = PassPipeline(
             "every other element of a row is picked of two vectors, each time anew",
             "even and odd elements are picked of the same two",
             _share,
+        ),
+        Pass(
+            "widen-strided-loads",
+            "short integers some way apart are picked of vectors, and converted to longer ones",
+            "those of longer ones that they are parts of are picked, and the parts shifted into their place",
+            _of_body(widened),
         ),
         Pass("pair-gathers", "gathers, lane by lane", "gathers of neighbours are of pairs or fours", _of_body(paired)),
         Pass(

@@ -58,7 +58,7 @@ def every_other(body: Body, permuted_bytes: int) -> Body:
         loads = _loads(statements, rows)
         return _defined(statements, loads, _paired(picks, loads, permuted_bytes))
 
-    return _everywhere(body, {}, block)
+    return in_blocks(body, {}, block)
 
 
 def carried(body: Body, line_bytes: int, most: int) -> Body:
@@ -82,17 +82,17 @@ def carried(body: Body, line_bytes: int, most: int) -> Body:
                 found.append(s)
         return block_of(found, statements)
 
-    return _everywhere(body, {}, block)
+    return in_blocks(body, {}, block)
 
 
-def _everywhere(statements: Body, rows: Rows, change: Callable[[Body, Rows], Body]) -> Body:
+def in_blocks(statements: Body, rows: Rows, change: Callable[[Body, Rows], Body]) -> Body:
     """Changes every block, those inside of it first."""
     found: list[Statement] = []
     for s in statements:
         if isinstance(s, RowPointer):
             rows[s.result] = s.buffer
         elif isinstance(s, NESTING):
-            s = with_regions(s, lambda body: _everywhere(body, rows, change))
+            s = with_regions(s, lambda body: in_blocks(body, rows, change))
         found.append(s)
     return change(block_of(found, statements), rows)
 

@@ -54,12 +54,30 @@ def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
             found = neighbours(picks, r.type)
             if found and a.lanes == b.lanes == len(picks):
                 return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
-            return o.shuffle(a.name, b.name, picks)
+            return _by_groups(o, r, op) or o.shuffle(a.name, b.name, picks)
         case ops.Narrow(a=a, b=b):
             own = o.type_of(r)
             return o.shuffle(f"({own}){a.name}", f"({own}){b.name}", tuple(range(0, 2 * r.lanes, 2)))
         case _:
             assert_never(op)
+
+
+def _by_groups(o: Operands, r: Value, op: ops.Shuffle) -> str | None:
+    """A permutation of groups of neighbours, shorter than what any register permutes, as one of elements as wide as
+    these: GCC looks for instructions that permute elements of the size that it is told. None of other permutations."""
+    picks, bits, lanes = op.picks, r.type.bits, op.a.lanes
+    if r.type == BOOL or picks == tuple(range(picks[0], picks[0] + len(picks))):
+        return None
+    while bits < INT32.bits and min(lanes, len(picks)) > 2 and _in_pairs(picks):
+        picks, bits, lanes = tuple(p // 2 for p in picks[::2]), 2 * bits, lanes // 2
+    if bits == r.type.bits:
+        return None
+    whole = o.of(ScalarType("uint", bits), lanes)
+    return f"({o.type_of(r)}){o.shuffle(f'({whole}){op.a.name}', f'({whole}){op.b.name}', picks)}"
+
+
+def _in_pairs(picks: tuple[int, ...]) -> bool:
+    return all(p % 2 == 0 and q == p + 1 for p, q in zip(picks[::2], picks[1::2], strict=True))
 
 
 def address(o: Operands, r: Value, op: Memory) -> str:

@@ -51,6 +51,8 @@ def expression(o: Operands, d: Define) -> str:
             return f"{o.function(f'sads_{a.type.bits}', r.type, r.lanes)}({a.name}, {o.wide(b, a.lanes)})"
         case ops.Narrow() | ops.Shuffle():
             return permutation(o, r, op)
+        case ops.WidenPart():
+            return _widened(o, r, op)
         case ops.FromIndex() | ops.ToIndex() | ops.Lanes():
             return index(o, r, op)
         case _:
@@ -84,6 +86,19 @@ def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
     if c.lanes == 1:
         return f"{o.name(c)} ? {x} : {y}"
     return o.chosen(r.type, r.lanes, o.mask(c, r.type.bits, r.lanes), x, y)
+
+
+def _widened(o: Operands, r: Value, op: ops.WidenPart) -> str:
+    """The bits of a group, shifted so that those of one of its elements are all that is left of them."""
+    bits, first = op.a.type.bits, op.part * op.a.type.bits
+    above = r.type.bits - first - bits
+    unsigned, own = o.of(ScalarType("uint", r.type.bits), r.lanes), o.of(r.type, r.lanes)
+    group = f"({unsigned}){op.a.name}"
+    if op.a.type.kind == "int":
+        signed = o.of(ScalarType("int", r.type.bits), r.lanes)
+        return f"({own})(({signed})({group} << {above}) >> {r.type.bits - bits})"
+    shifted = f"({group} >> {first})" if first else group
+    return f"({own})({shifted} & {(1 << bits) - 1})" if above else f"({own}){shifted}"
 
 
 # arithmetic ------------------------------------------------------------

@@ -51,6 +51,9 @@ def expression(o: Operands, d: Define) -> str:
         case ops.Narrow(a=a, b=b):
             half = types.type_of(Value(r.type, r.lanes // 2, "", None, r.mask_bits))
             return f"({types.type_of(r)})(convert_{half}({a.name}), convert_{half}({b.name}))"
+        case ops.WidenPart(a=a, part=part):
+            picks = [(0, p) for p in range(part, a.lanes, a.lanes // r.lanes)]
+            return f"convert_{types.type_of(r)}({o.picked(Value(a.type, r.lanes), (a.name,), picks)})"
         case ops.Shuffle(a=a, b=b):
             return o.picked(r, (a.name, b.name), [divmod(p, a.lanes) for p in op.picks])
         case ops.FromIndex():

@@ -376,6 +376,9 @@ class _Machine:
                 return self.value(op.a, n).astype(r.type.numpy)
             case ops.Narrow():
                 return np.concatenate([self.value(x, n // 2) for x in (op.a, op.b)]).astype(r.type.numpy)
+            case ops.WidenPart():
+                groups = self.value(op.a, op.a.lanes).reshape(n, -1)
+                return semantics.convert(groups[:, op.part], op.a.type, r.type, False)
             case ops.ResizeMask() | ops.Broadcast() | ops.Copy():
                 return self.value(op.a, n)
             case ops.Shuffle():

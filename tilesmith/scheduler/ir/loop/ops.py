@@ -102,6 +102,15 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True)
+class WidenPart:
+    """Of each group of neighbouring integers, as wide together as an element of the result, the one at place `part`,
+    converted to the type of the result."""
+
+    a: Value
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
 class ResizeMask:
     """A mask of elements of another size."""
 
@@ -310,6 +319,7 @@ Operation: TypeAlias = (
     | Cast
     | Truncate
     | Narrow
+    | WidenPart
     | ResizeMask
     | Broadcast
     | Copy

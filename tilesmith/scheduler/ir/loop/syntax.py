@@ -31,6 +31,7 @@ FORMATS: dict[type, str] = {
     ops.Cast: "cast {a} {saturate?}",
     ops.Truncate: "truncate {a}",
     ops.Narrow: "narrow {a}, {b}",
+    ops.WidenPart: "widen_part {a} part {part}",
     ops.ResizeMask: "resize_mask {a}",
     ops.Broadcast: "broadcast {a}",
     ops.Copy: "copy {a}",

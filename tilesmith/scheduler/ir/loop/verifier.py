@@ -329,6 +329,12 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
         case ops.Narrow():
             half = _bits(op.a) == _bits(op.b) == 2 * _bits(r) and op.a.lanes == op.b.lanes
             _require(half and 2 * op.a.lanes == lanes, place, "two vectors become one of half their bits")
+        case ops.WidenPart():
+            integers = op.a.type.is_integer and r.type.is_integer and lanes > 1
+            group = op.a.lanes // lanes
+            whole = group > 1 and op.a.lanes == group * lanes and r.type.bits == group * op.a.type.bits
+            _require(integers and whole, place, "an element of the result is as wide as a group of the operand's")
+            _require(0 <= op.part < group, place, "the part is one of a group")
         case ops.ResizeMask():
             _require(op.a.type == r.type == BOOL and op.a.lanes in (1, lanes), place, "a mask becomes a mask")
         case ops.Broadcast():
