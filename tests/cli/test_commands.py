@@ -262,6 +262,24 @@ def test_a_service_that_cannot_be(tmp_path, monkeypatch, options, said):
     assert said in tilesmith("serve", *options, status=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ("sqlite:////proc/none.db", "unable to open"),
+        ("sqlite:///{}/text.db", "not a database"),
+        ("postgresql+psycopg://me:secret@127.0.0.1:1/none", "refused"),
+    ],
+)
+def test_a_store_that_cannot_be_used(tmp_path, monkeypatch, store, said):
+    monkeypatch.setenv("TILESMITH_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("TILESMITH_DATABASE_WAIT_S", "0")
+    (tmp_path / "text.db").write_text("a text, and a long one: no database has such a first line\n" * 20)
+    for verb in (("serve", "--port", 0, "--no-calibrate"), ("tokens", "list")):
+        result = tilesmith(*verb, "--database", store.format(tmp_path), status=2)
+        assert said in result.stderr
+        assert "secret" not in result.stderr
+
+
 def test_a_port_that_is_taken(tmp_path, monkeypatch):
     import socket
 

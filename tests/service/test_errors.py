@@ -276,6 +276,8 @@ def test_reading_goes_on_while_the_store_is_locked(start):
     try:
         assert service.client.get(f"/v1/schedules/{schedule_id}").status_code == 200
         assert service.schedule() == schedule_id
+        for made in ("code.c", "loopnest.txt", "candidates"):
+            assert service.client.get(f"/v1/schedules/{schedule_id}/{made}").status_code == 200
     finally:
         other.close()
 

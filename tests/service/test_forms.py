@@ -78,7 +78,7 @@ def stored(service, name):
     return answer.json()
 
 
-@pytest.mark.parametrize(("most", "name"), [(4000, "harris"), (5000, "camera_pipe"), (8192, "local_laplacian")])
+@pytest.mark.parametrize(("most", "name"), [(2600, "harris"), (4700, "camera_pipe"), (8000, "local_laplacian")])
 def test_a_schedule_takes_few_kilobytes(real, most, name):
     c = kept_forms.c
     with real.context.db.read() as connection:

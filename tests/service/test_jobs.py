@@ -161,6 +161,22 @@ def test_a_queued_job_is_cancelled_at_once(service):
     assert service.client.delete(f"/v1/jobs/{job_id}").status_code == 200
 
 
+def test_a_job_is_cancelled_by_its_own_token_or_an_admin(service):
+    tokens = {name: service.context.tokens.create(name, (scope,)).token
+              for name, scope in (("own", "submit"), ("other", "submit"), ("admin", "admin"))}  # fmt: skip
+    headers = {name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}
+    asked = {"pipeline_id": "blur", "platform_name": "i7-6700"}
+    schedule = service.client.post("/v1/schedules", json=asked, headers=headers["own"]).json()["id"]
+    for by in ("own", "admin"):
+        job = service.client.post(f"/v1/schedules/{schedule}/builds", headers=headers["own"]).json()["id"]
+        refused = service.client.delete(f"/v1/jobs/{job}", headers=headers["other"])
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        basic = ("", tokens["other"])
+        assert service.client.post(f"/jobs/{job}/cancel", auth=basic, follow_redirects=False).status_code == 403
+        assert service.client.get(f"/v1/jobs/{job}", headers=headers["other"]).json()["state"] == "queued"
+        assert service.client.delete(f"/v1/jobs/{job}", headers=headers[by]).json()["state"] == "cancelled"
+
+
 def test_a_running_job_is_cancelled_soon(start):
     job = Job()
     service = start(job, job_workers=1)

@@ -23,7 +23,7 @@ def serve(
     detected()
     _check_free(settings.host, settings.port)
 
-    from tilesmith.app.service.db import LaterTables
+    from tilesmith.app.service.db import LaterTables, StoreUnusable
     from tilesmith.app.service.main import serve as serve_until_stopped
 
     try:
@@ -33,6 +33,10 @@ def serve(
     except LaterTables as error:
         remedy = "install that version, or restore the backup from before its first start"
         raise UsageError((str(error), remedy)) from None
+    except StoreUnusable as error:
+        raise UsageError(
+            (str(error), "is its server up, or its disk full or read-only? Ask `tilesmith doctor`")
+        ) from None
 
 
 def problem(complaint: Complaint) -> tuple[str, str]:

@@ -139,7 +139,7 @@ def _at_service(server: str) -> Iterator[_Holder]:
 def _in_store(database: str | None) -> Iterator[_Holder]:
     from sqlalchemy.exc import SQLAlchemyError
 
-    from tilesmith.app.service.db import Database, upgrade
+    from tilesmith.app.service.db import Database, upgrade, why
     from tilesmith.app.service.errors import ApiError
     from tilesmith.app.service.settings import Settings
     from tilesmith.app.service.tokens.service import Tokens
@@ -152,8 +152,7 @@ def _in_store(database: str | None) -> Iterator[_Holder]:
     except ApiError as error:
         raise UsageError((str(error.detail), None)) from None
     except SQLAlchemyError as error:
-        detail = getattr(error, "orig", None) or error
-        raise UsageError((f"the store {settings.store_url} cannot be used: {detail}", None)) from None
+        raise UsageError((why(db, error), None)) from None
     finally:
         db.close()
 

@@ -94,17 +94,19 @@ async def authenticated(request: Request, token: str | None) -> Holder:
     return holder
 
 
-def _holder_of(scope: Scope) -> Callable[..., Awaitable[None]]:
-    async def check(request: Request, bearer: Bearer) -> None:
-        (await authenticated(request, bearer.credentials if bearer else None)).require(scope)
+def _holder_of(scope: Scope) -> Callable[..., Awaitable[Holder]]:
+    async def check(request: Request, bearer: Bearer) -> Holder:
+        holder = await authenticated(request, bearer.credentials if bearer else None)
+        holder.require(scope)
+        return holder
 
     return check
 
 
-def in_browsers(scope: Scope) -> Callable[..., Awaitable[None]]:
+def in_browsers(scope: Scope) -> Callable[..., Awaitable[Holder]]:
     """The check of what browsers fetch, too: a bearer's token, or one as the password of a browser's own question."""
 
-    async def check(request: Request, bearer: Bearer, basic: Basic) -> None:
+    async def check(request: Request, bearer: Bearer, basic: Basic) -> Holder:
         token = bearer.credentials if bearer else basic.password if basic else None
         try:
             holder = await authenticated(request, token)
@@ -113,6 +115,7 @@ def in_browsers(scope: Scope) -> Callable[..., Awaitable[None]]:
                 raise unauthorized(error.detail, CHALLENGE) from None
             raise
         holder.require(scope)
+        return holder
 
     return check
 

@@ -22,7 +22,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.sql.schema import Table
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
 
@@ -33,6 +33,10 @@ MIGRATION_LOCK = 7_461_205_331  # any constant: PostgreSQL's advisory lock of th
 
 class LaterTables(Exception):
     """A later version of tilesmith has made the tables of the store."""
+
+
+class StoreUnusable(Exception):
+    """The store cannot be opened, or its tables not be brought up to date."""
 
 
 def now_us() -> int:
@@ -179,6 +183,12 @@ def downgrade(database: Database, revision: str) -> None:
         config = alembic_config()
         config.attributes["connection"] = connection
         command.downgrade(config, revision)
+
+
+def why(database: Database, error: SQLAlchemyError) -> str:
+    """A sentence on a store that cannot be opened: its URL but for the password, and the first line of the reason."""
+    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    return f"the store {database.url.render_as_string(hide_password=True)} cannot be used: {reason}"
 
 
 def is_current(database: Database) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 import uvicorn
 from fastapi import APIRouter, FastAPI
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.routing import BaseRoute
 
 from tilesmith.app.plugins import load_plugins
@@ -238,13 +239,17 @@ def serve(
 ) -> None:
     """Runs the service until it is told to stop; what is not given comes from the settings.
 
-    Raises RefusedAddress where others could reach the service and no token is set up.
+    Raises RefusedAddress where others could reach the service and no token is set up, StoreUnusable and LaterTables
+    where it has no store.
     """
     given = {"host": host, "port": port, "database_url": database}
     chosen = settings or Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     logs.configure(chosen.log_format, chosen.log_level)
     db = Database(chosen.store_url, chosen.database_busy_ms)
-    store.wait_for(db, chosen.database_wait_s, store.upgrade)
+    try:
+        store.wait_for(db, chosen.database_wait_s, store.upgrade)
+    except SQLAlchemyError as error:
+        raise store.StoreUnusable(store.why(db, error)) from None
     check_address(chosen.host, Tokens(db, chosen).in_force())
     db.close()
     app = create_app(chosen)

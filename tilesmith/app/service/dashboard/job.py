@@ -27,6 +27,7 @@ from tilesmith.app.service.jobs.endpoints import OutputName, follow
 from tilesmith.app.service.jobs.schemas import Job
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.times import instant
+from tilesmith.app.service.tokens.service import Holder
 
 KEPT = {"Cache-Control": "private, max-age=86400"}  # what a job has read or made never changes
 
@@ -169,10 +170,10 @@ async def events(job_id: str, request: Request, services: Services) -> Response:
     return await follow(job_id, request, services)
 
 
-@router.post("/jobs/{job_id}/cancel", dependencies=[Change])
-async def cancel(job_id: str, services: Services) -> RedirectResponse:
+@router.post("/jobs/{job_id}/cancel")
+async def cancel(job_id: str, services: Services, holder: Annotated[Holder, Change]) -> RedirectResponse:
     """Cancels the job."""
-    await asyncio.to_thread(services.jobs.cancel, job_id)
+    await asyncio.to_thread(services.jobs.cancel, job_id, holder)
     return RedirectResponse(f"/jobs/{job_id}", SEEN)
 
 

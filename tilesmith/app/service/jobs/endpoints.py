@@ -29,6 +29,7 @@ from tilesmith.app.service.jobs.service import idempotency_key, summary
 from tilesmith.app.service.jobs.states import FINISHED, State
 from tilesmith.app.service.paging import Paging
 from tilesmith.app.service.schedules import repository as schedule_rows
+from tilesmith.app.service.tokens.service import Holder
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import TYPES
@@ -210,13 +211,13 @@ def one(job_id: str, services: Services) -> Response:
     "/v1/jobs/{job_id}",
     response_model=JobDocument,
     responses={202: {"model": JobDocument, "description": "It runs, and is asked to stop"}},
-    dependencies=[Submit],
     operation_id="cancelJob",
     summary="Cancel a job",
 )
-def cancel(job_id: str, services: Services) -> Response:
-    """A queued job is cancelled at once (200); a running one is asked to stop (202) and soon is `cancelled`."""
-    job = services.jobs.cancel(job_id)
+def cancel(job_id: str, services: Services, holder: Annotated[Holder, Submit]) -> Response:
+    """A queued job is cancelled at once (200); a running one is asked to stop (202) and soon is `cancelled`. Jobs of
+    other tokens need the scope `admin`."""
+    job = services.jobs.cancel(job_id, holder)
     return JSONResponse(job.model_dump(mode="json"), 200 if job.state == "cancelled" else 202)
 
 

@@ -36,6 +36,7 @@ from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.schedules.engine import TOKEN, asker
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.times import instant, maybe_instant
+from tilesmith.app.service.tokens.service import Holder
 from tilesmith.app.service.tracing import annotate
 from tilesmith.scheduler.errors import Problem
 
@@ -192,14 +193,21 @@ class Jobs:
 
     def get(self, job_id: str) -> Job:
         """ApiError `job_not_found`."""
+        return _job(self._row(job_id))
+
+    def _row(self, job_id: str) -> Any:
         row = repository.find(self._db, job_id)
         if row is None:
             raise ApiError("job_not_found", f"there is no job {job_id[:64]!r}")
-        return _job(row)
+        return row
 
-    def cancel(self, job_id: str) -> Job:
+    def cancel(self, job_id: str, holder: Holder) -> Job:
         """Cancels a queued job now, asks the worker of a running one to stop. ApiError `job_finished` where it is
-        too late; cancelling twice is no error."""
+        too late, `forbidden` where it is another token's and the holder of this one no admin; cancelling twice is no
+        error."""
+        owner = self._row(job_id).owner
+        if holder.scope != "admin" and owner.startswith(TOKEN) and owner != f"{TOKEN}{holder.id}":
+            raise ApiError("forbidden", "the job is another token's: cancel it with that one, or with the scope admin")
         if not repository.move(self._db, job_id, "queued", "cancelled", now_us()) and repository.request_cancel(
             self._db, job_id
         ):

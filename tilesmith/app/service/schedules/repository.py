@@ -317,8 +317,9 @@ def set_measured(db: Database, schedule_id: str, measured_ms: float) -> None:
 
 
 def add_form(db: Database, schedule_id: str, name: str, content: bytes) -> None:
-    """Keeps a form that was made, for whoever asks next; nothing where the schedule is gone."""
+    """Keeps a form that was made, for whoever asks next; nothing where the schedule is gone, or the store is full or
+    locked, which is no reason to fail who only reads."""
     packed = pack_one(content)
     row = {"schedule_id": schedule_id, "name": name, "content": packed, "bytes": len(packed), "used_us": now_us()}
-    with suppress(IntegrityError), db.write() as connection:
+    with suppress(IntegrityError, OperationalError), db.write() as connection:
         db.insert_new(connection, made_forms, row)
