@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from support.machines import here, machine
 from support.native import build, call, source_of
+from support.shipped import assert_right
 
+from benchmarks.problem import at_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.loop.program import Accumulator, If, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -175,3 +177,77 @@ def test_a_condition_that_stays_is_asked_outside() -> None:
         assert any(isinstance(s, Loop) for s in inside.body)
     varying = pipeline(f"sum({terms} if x % 2 == 0)")
     judge(varying, n=5, m=-4)
+
+
+def image(name: str, stages: list[dict[str, object]], out: list[list[int]]) -> Pipeline:
+    f = {"name": "f", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+    sizes = {"f": [[0, 640], [0, 480]], "out": out}
+    document = {"format": 1, "name": name, "inputs": [f], "stages": stages, "outputs": ["out"], "estimates": sizes}
+    return load(document)
+
+
+COLUMNS = image(
+    "columns",
+    [
+        {"name": "tall", "dims": ["x", "y"], "value": "sum(f(x, y + k) for k in range(-8, 9))"},
+        {"name": "out", "dims": ["x", "y"], "value": "sum(tall(x + k, y) for k in range(-5, 6)) + f(x, y)"},
+    ],
+    [[0, 640], [0, 480]],
+)
+PLANES = image(
+    "planes",
+    [
+        {"name": "tall", "dims": ["x", "y"], "value": "sum(f(x, y + k) for k in range(-8, 9))"},
+        {"name": "out", "dims": ["x", "y", "c"], "value": "sum(tall(x + k, y) for k in range(-5, 6)) * float32(c + 1)"},
+    ],
+    [[0, 640], [0, 480], [0, 3]],
+)
+BINS = image(
+    "bins",
+    [
+        {
+            "name": "out", "dims": ["x", "y", "k"],
+            "value": "sum(select(int32(f(8*x + p, 8*y + q) * 9.0) == k, f(8*x + p, 8*y + q), 0.0)"
+            " for q in range(8) for p in range(8))",
+        }
+    ],
+    [[0, 80], [0, 60], [0, 9]],
+)  # fmt: skip
+ROWS_TOGETHER = Group(
+    "out", ("y.inner", "x.inner", "x.outer", "y.outer"), (Tile("x", None), Tile("y", 4)), "y.outer", Vector("x", 8),
+    ("y",), (Placement("tall", "x.inner", "x.outer", storage="registers", vector=Vector("x", 8)),),
+)  # fmt: skip
+PLANES_TOGETHER = Group(
+    "out", ("c.inner", "x.inner", "y.inner"), (), None, Vector("x", 8), ("c",),
+    (Placement("tall", "x.inner", "y.inner", storage="registers", vector=Vector("x", 8)),),
+)  # fmt: skip
+BINS_TOGETHER = Group("out", ("k.inner", "x.inner", "y.inner"), (), None, Vector("x", 8), ("k",), ())
+
+
+@pytest.mark.parametrize(
+    ("p", "group", "loops", "regions"),
+    [
+        (COLUMNS, ROWS_TOGETHER, 2, [((0, 37), (0, 7)), ((-3, 9), (2, 1))]),
+        (PLANES, PLANES_TOGETHER, 1, [((0, 37), (0, 2), (0, 3)), ((-3, 9), (2, 1), (1, 4))]),
+        (BINS, BINS_TOGETHER, 3, [((0, 11), (0, 2), (0, 9)), ((1, 19), (1, 1), (2, 5))]),
+    ],
+    ids=["rows", "planes", "bins"],
+)
+def test_terms_that_are_seldom_computed_or_very_many_are_loops(
+    p: Pipeline, group: Group, loops: int, regions: list[tuple[tuple[int, int], ...]]
+) -> None:
+    """Rows that are left of a tile add up in loops, but of another number of planes not what is in registers; 64 terms
+    of nine bins are loops over rows of eight; of other bins so are those of vectors and of points, in that over bins.
+    """
+    source = source_of(p, Schedule(p.name, "by hand", (group,)), machine(vector_bytes=32))
+    (seldom,) = re.findall(r"^SELDOM .*?^}", source.code, re.DOTALL | re.MULTILINE)
+    assert len(re.findall(r"for \(int64_t [kq]_", seldom)) == loops
+    if p is BINS:
+        assert max(code.count(" = sum_") for code in source.code.split("for (int64_t q_")[1:]) < 100
+    library = build(source)
+    for region in regions:
+        problem = at_regions(p, {"out": region}, use_estimates=False)
+        inputs = {n: Image(a, tuple(lo for lo, _ in problem.input_regions[n])) for n, a in problem.inputs.items()}
+        status, got = call(library, source, p, inputs, {}, {"out": region})
+        assert status == 0
+        assert_right(got, interpret(p, inputs, {}, {"out": region}))

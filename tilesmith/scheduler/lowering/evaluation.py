@@ -66,6 +66,10 @@ class Evaluation(Places):
         return None if stage is None else (stage.values[e.component], self.inlined_frame(e, frame))
 
     @abstractmethod
+    def is_at_hand(self, e: Expr, frame: Frame) -> bool:
+        """True if an expression reads a stage that is in registers."""
+
+    @abstractmethod
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:
         """The frame that the inlined stage of `e` is evaluated in."""
 

@@ -30,6 +30,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
@@ -50,9 +51,11 @@ INLINED_READS = 4_000
 
 
 class Streams(Protocol):
-    """Stages that are at hand in registers; `dims` has the dim of each that moves along the row."""
+    """Stages that are at hand in registers; `dims` has the dim of each that moves along the row, `depth` is that of the
+    loop over its vectors."""
 
     dims: Mapping[str, int]
+    depth: int
 
     def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
         """The value of stage `name` at `index`, or None where registers do not have it."""
@@ -301,6 +304,27 @@ class Evaluator(Evaluation):
 
     def _frame_of(self, stage: Stage, lanes: tuple[Lane, ...]) -> Frame:
         return self.frame_of(stage.name, stage.dims, lanes)
+
+    def is_at_hand(self, e: Expr, frame: Frame) -> bool:
+        """See Evaluation: those whose rows change inside of the loop over vectors are not."""
+        if self.streams is None:
+            return False
+        streams, depth_of = self.streams, self.builder.depth_of
+        moving = frozenset(name for name, lane in frame.env.items() if depth_of(lane) >= streams.depth)
+        pending, seen = [(e, moving)], set()
+        while pending:
+            part, moving = pending.pop()
+            for n in [n for n in walk(part) if isinstance(n, Access)]:
+                moved = [any(isinstance(v, Var) and v.name in moving for v in walk(i)) for i in n.indices]
+                along, stage = streams.dims.get(n.name), self.sources.inlined.get(n.name)
+                if along is not None and not any(m for d, m in enumerate(moved) if d != along):
+                    return True
+                if stage is not None:
+                    inside = frozenset(d for d, m in zip(stage.dims, moved, strict=True) if m)
+                    if (n.name, inside) not in seen:
+                        seen.add((n.name, inside))
+                        pending += [(v, inside) for v in stage.values]
+        return False
 
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:
         """The frame that the inlined stage of `e` is evaluated in."""

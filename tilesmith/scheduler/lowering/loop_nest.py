@@ -124,7 +124,7 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     with b.condition() as vectors:  # the whole of rows that are at least a vector long
         with b.condition() as unrolled:
             _tried(b, sources, replace(unrolled_nest, whole=whole))
-        with b.condition() as otherwise:
+        with b.condition(seldom=nest.vector is not None) as otherwise:
             _tried(b, sources, replace(other, whole=whole))
         seldom = (Apart(tuple(otherwise), seldom=True),) if nest.vector else tuple(otherwise)
         b.emit(If(asked, tuple(unrolled), None, seldom))

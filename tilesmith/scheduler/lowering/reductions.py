@@ -31,6 +31,11 @@ UNROLLED_SCALAR_TRIPS = 9
 """Reductions of at most this many terms are written out as scalars, which only edges are."""
 WRITTEN_TERMS = 32
 """Inside the loops of longer ones, as many terms are written out."""
+MOST_TOGETHER = 256
+"""Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
+loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
+WRITTEN_TOGETHER = 96
+"""In such a loop, as many terms are written out: those of neighbours, which share what they load."""
 
 
 def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
@@ -38,7 +43,7 @@ def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
     component of it is known, so is this one."""
     state = ev.builder.recall(_key(ev, e, frame))
     if state is None:
-        if ev.only_lanes or _is_long(ev, e):
+        if ev.only_lanes or _is_long(ev, e, frame):
             state = _side_by_side(ev, [(e, frame)])[0]
         else:
             state = _unrolled(ev, e, frame)
@@ -57,9 +62,11 @@ def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> No
     ev.builder.remember(ev.builder.depth, _key(ev, e, frame), lambda: state)
 
 
-def _is_long(ev: Evaluation, e: Reduce) -> bool:
-    """True if a reduction is a loop: of many terms, or of more than a few that have loops of their own."""
-    most = UNROLLED_SCALAR_TRIPS if ev.axis is None else UNROLLED_TRIPS
+def _is_long(ev: Evaluation, e: Reduce, frame: Frame) -> bool:
+    """True if a reduction is a loop: of many terms, or of more than a few that have loops of their own or are computed
+    seldom."""
+    short = ev.axis is None or (ev.builder.seldom and not ev.is_at_hand(e.body, frame))
+    most = UNROLLED_SCALAR_TRIPS if short else UNROLLED_TRIPS
     return not is_written_out(e, most) or (not is_written_out(e, UNROLLED_SCALAR_TRIPS) and _has_loops(ev, e.body))
 
 
@@ -116,7 +123,7 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
             of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
         many = sum(_cells(e) for e, _ in jobs) > ev.builder.core.registers.held
         for part in of_one.values() if many else (jobs,):
-            if len(part) > 1 and _is_long(ev, part[0][0]):
+            if len(part) > 1 and (_is_long(ev, *part[0]) or _are_many(part)):
                 _side_by_side(ev, part)
             elif len(part) > 1:
                 _in_step(ev, part)
@@ -126,7 +133,7 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
     match e:
         case Reduce() if in_groups(ev, e, frames[0]) is not None:
             return
-        case Reduce() if _is_long(ev, e) or _has_many_terms(ev, e):
+        case Reduce() if _is_long(ev, e, frames[0]) or _has_many_terms(ev, e):
             for frame in frames:
                 found.setdefault(_key(ev, e, frame), (e, frame))
         case Reduce():
@@ -144,6 +151,12 @@ def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
     """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
     each is loaded for both."""
     return ev.axis is not None and not _waits(ev, e) and prod(map(trips, e.domain)) >= ev.builder.core.registers.terms
+
+
+def _are_many(jobs: list[Job]) -> bool:
+    """True if reductions of one domain have so many terms together that they are loops."""
+    domain = jobs[0][0].domain
+    return len(domain) > 1 and len(jobs) * prod(map(trips, domain)) > MOST_TOGETHER
 
 
 def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
@@ -173,7 +186,8 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     if ev.only_lanes:
         return cells
     domain = jobs[0][0].domain
-    loops = len(domain) if ev.axis is None else _loops(domain, len(jobs))
+    most = WRITTEN_TERMS if _is_long(ev, *jobs[0]) else WRITTEN_TOGETHER
+    loops = len(domain) if ev.axis is None else _loops(domain, len(jobs), most)
 
     depth = b.depth
     _Nest(ev, cells, domain, loops).inside(0, jobs)
@@ -271,10 +285,10 @@ def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
     return replace(e, where=left)
 
 
-def _loops(domain: tuple[RVar, ...], jobs: int) -> int:
-    """How many of the variables are loops: the last ones, few and constant terms, are written out."""
+def _loops(domain: tuple[RVar, ...], jobs: int, most: int) -> int:
+    """How many of the variables are loops: the last ones, constant terms and at most so many, are written out."""
     n, terms = len(domain), jobs
-    while n > 1 and 0 < trips(domain[n - 1]) * terms <= WRITTEN_TERMS:
+    while n > 1 and 0 < trips(domain[n - 1]) * terms <= most:
         n -= 1
         terms *= trips(domain[n])
     return n

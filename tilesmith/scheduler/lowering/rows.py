@@ -186,7 +186,7 @@ class _Rows:
             return
         with b.scope() as as_expected:
             fused_row(b, sources, unrolled)
-        with b.scope() as otherwise:
+        with b.scope(seldom=True) as otherwise:
             fused_row(b, sources, replace(fused, seldom=True))
         b.emit(If(asked, tuple(as_expected), None, (Apart(tuple(otherwise), seldom=True),)))
 

@@ -256,6 +256,7 @@ class _Tile:
     sign: int = field(init=False)
     own: tuple[Index, ...] = field(init=False)
     dims: Mapping[str, int] = field(init=False)
+    depth: int = field(init=False)
     evaluator: Evaluator = field(init=False)
     step: int = 0
     held: dict[Key, list[Value]] = field(default_factory=dict)
@@ -266,6 +267,7 @@ class _Tile:
         if any(isinstance(e, Access) for place in self.scan.update.at for e in walk(place)):
             raise NotTransposed
         self.dims = {name: 0 for name, _ in self.sources.buffers}
+        self.depth = self.axis.depth
         self.evaluator = Evaluator(self.b, self.sources, self.axis, own=self.scan.stage.name, streams=self)
         written, following = (self._written(const(n)) for n in (0, 1))
         unit = self.scan.buffers[0].unit

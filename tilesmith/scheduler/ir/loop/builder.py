@@ -36,9 +36,10 @@ class TooWide(Misfit):
 class Scope:
     """The statements of a block, and the values computed there by what they are. A `conditional` one may not run. In
     it indices divided by numbers have those `remainders`. Vectors in it rely on what they note in `given`: where one of
-    these is negative scalars run; None: nothing is granted."""
+    these is negative scalars run; None: nothing is granted. One that runs `seldom` is to be short."""
 
     conditional: bool = False
+    seldom: bool = False
     remainders: Mapping[tuple[Index, int], int] = field(default_factory=dict)
     given: list[Index] | None = None
     statements: list[Statement] = field(default_factory=list)
@@ -114,18 +115,24 @@ class Builder:
         """What vectors in the open scope rely on."""
         return self.scopes[-1].given
 
+    @property
+    def seldom(self) -> bool:
+        """Whether the open scope runs seldom."""
+        return self.scopes[-1].seldom
+
     @contextmanager
     def scope(
         self,
         conditional: bool = False,
         given: list[Index] | None = None,
         remainders: Mapping[tuple[Index, int], int] | None = None,
+        seldom: bool = False,
     ) -> Iterator[list[Statement]]:
         """A nested block; the caller wraps the list it gets into a loop when it is done. What is granted around it is
         granted in it, and the remainders that hold there hold here, but for those that are said anew."""
         around = self.scopes[-1]
         held = around.remainders if remainders is None else {**around.remainders, **remainders}
-        opened = Scope(conditional, held, around.given if given is None else given)
+        opened = Scope(conditional, seldom or around.seldom, held, around.given if given is None else given)
         self.scopes.append(opened)
         try:
             yield opened.statements
@@ -133,11 +140,11 @@ class Builder:
             self.scopes.pop()
 
     def condition(
-        self, remainders: Mapping[tuple[Index, int], int] | None = None
+        self, remainders: Mapping[tuple[Index, int], int] | None = None, seldom: bool = False
     ) -> AbstractContextManager[list[Statement]]:
         """The scope of a block that runs only where a condition holds, such as that an index has a remainder: no load
         moves out of it."""
-        return self.scope(conditional=True, remainders=remainders)
+        return self.scope(conditional=True, remainders=remainders, seldom=seldom)
 
     @contextmanager
     def outside(self, depth: int) -> Iterator[None]:
