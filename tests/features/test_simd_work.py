@@ -455,6 +455,28 @@ def test_neighbours_at_a_place_that_data_says_for_all_of_them_are_loaded_togethe
     assert read.beside == ("x", "x")
 
 
+def test_rows_side_by_side_look_up_each_for_themselves() -> None:
+    document = {
+        "format": 1, "name": "weighed",
+        "inputs": [{"name": n, "type": "uint8", "dims": ["x", "y"]} for n in ("a", "b")]
+        + [{"name": "table", "type": "float32", "dims": ["i"]}, {"name": "row", "type": "uint8", "dims": ["x"]}],
+        "stages": [
+            {
+                "name": "out", "dims": ["x", "y"],
+                "value": "sum(table(absd(a(x, y), b(x, y + r)) & 15) for r in range(8)) + table(row(x) & 15)",
+            },
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 32]]},
+    }  # fmt: skip
+    members = members_of(gather(normalise(load(document))), "out", ("out",))
+    apart, together = (
+        {r.producer: r.points for r in effective(members, frozenset(), unrolled)["out"].reads}
+        for unrolled in ({}, {"y": 8})
+    )
+    assert together["table"] == apart["table"]
+    assert together["b"] < apart["b"]
+
+
 def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
     document = {
         "format": 1, "name": "scaled",

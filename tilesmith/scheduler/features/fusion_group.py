@@ -283,7 +283,9 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
 
 def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
     """The read with its positions for each point of a stage of which so many along its `unrolled` dims are computed
-    side by side."""
+    side by side. What data or floats tell them apart by, each looks up for itself, however few places there are."""
+    if not (read.data_of | read.floats_of).isdisjoint(unrolled):
+        return read
     producer = facts.stages[read.producer]
     if read.several:
         several = tuple((spans, min(n, _positions(producer, spans, unrolled))) for spans, n in read.several)
