@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.loop.ops import Load, Lookup
 from tilesmith.scheduler.ir.loop.program import Define, Prefetch, Statement
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.lowering.memory import ask_ahead, load, store, streams
 from tilesmith.scheduler.lowering.prefetches import Ahead
 
@@ -278,6 +279,16 @@ def test_vectors_ask_ahead_once_a_line() -> None:
     assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
     assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
     assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
+
+
+def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
+    b = open_row()
+    with b.scope() as body:
+        y = b.declare("block", step=4)
+        for row in range(6):
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth)
+    _, kept = prune((), tuple(body), ())
+    assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
 
 
 def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:

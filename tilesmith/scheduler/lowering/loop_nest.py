@@ -266,7 +266,7 @@ def _whole_blocks(
         with b.scope() as body:
             var, seen = b.fresh(f"{dim}_block"), b.fresh(dim)
             b.declare(var)
-            at = b.declare(seen, ends=(lo, hi - (size - 1)))
+            at = b.declare(seen, ends=(lo, hi - (size - 1)), step=size)
             inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
         last = b.let(hi - (size - 1), f"{dim}_last")
         b.emit(Loop(var, lo, hi, const(size), tuple(body), seen=ClampedIndex(seen, None, last)))
@@ -287,7 +287,7 @@ def _loop(
 ) -> None:
     with b.scope() as body:
         var = b.fresh(dim)
-        at = b.declare(var, ends=(lo, hi - (size - 1)))
+        at = b.declare(var, ends=(lo, hi - (size - 1)), step=size)
         inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
     b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 

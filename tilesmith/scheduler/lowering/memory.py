@@ -303,7 +303,7 @@ def _side_by_side(
     if along is None:
         return (buffer.stage, buffer.component), 0, 1
     at = _unclamped(b, lanes[along].base)
-    moving = max((c for a, c in at.terms if a.kind == "sym"), key=abs, default=1)
+    moving = max((c * b.steps.get(a.key, 1) for a, c in at.terms if a.kind == "sym"), key=abs, default=1)
     others = tuple(lanes[d].base for d in rest if d != along)
     side = (buffer.stage, buffer.component, along, at - at.const, others)
     return side, at.const if moving > 0 else -at.const, ahead.get(along, abs(moving))

@@ -66,6 +66,7 @@ class Builder:
         self.depths: dict[str, int] = {}
         self.data: set[str] = set()  # indices that were values: what an image or a stage holds
         self.ranges: dict[str, Ends] = {}  # of loops' variables: the first value and the last
+        self.steps: dict[str, int] = {}  # of those that move by more than one
         self.values: dict[str, Index] = {}  # of indices that have a name
         self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
         self.variables: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}  # that make indices, by these' identity
@@ -192,12 +193,14 @@ class Builder:
         """The number of elements of a type in a register."""
         return self.vectors.register_bytes // type_.bytes
 
-    def declare(self, name: str, depth: int | None = None, ends: Ends | None = None) -> Index:
+    def declare(self, name: str, depth: int | None = None, ends: Ends | None = None, step: int = 1) -> Index:
         """The symbol `name`, defined in the open scope (or at `depth`); of a loop's variable `ends` are the first value
-        and the last."""
+        and the last, and `step` is from one iteration to the next."""
         self.depths[name] = self.depth if depth is None else depth
         if ends is not None:
             self.ranges[name] = ends
+        if step != 1:
+            self.steps[name] = step
         return sym(name)
 
     def depth_of(self, operand: Operand | str) -> int:
