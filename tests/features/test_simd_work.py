@@ -398,6 +398,28 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     assert found == [inf, 64 * 4, inf]
 
 
+def test_rows_of_a_member_that_are_computed_at_once_do_not_go_on() -> None:
+    """Four rows with windows of three: where one ends the next three have been walked."""
+    of = pipeline(
+        "windows",
+        [
+            stage("sums", "xy", F("input")(x, y - 1) + F("input")(x, y) + F("input")(x, y + 1)),
+            stage("out", "xy", F("sums")(x, y) + F("sums")(x + 9, y)),
+        ],
+        {"out": (256, 64)},
+    )
+    facts = gather(normalise(of))
+    members = members_of(facts, "out", ("sums", "out"))
+    nest = Nest("out", ORDERS[0], {"x": axis("x", 256, [256]), "y": axis("y", 64, [64])})
+    found = []
+    for together in (4, 1):
+        reads = effective(members, frozenset(), rows={"sums": {"y": together}})
+        running = Running({n: Run("x", 8) for n in ("sums", "out")})
+        counts = worked_counts(members, reads, nest, {"sums": Levels(2, 2)}, 1, running).at((0,))
+        found.append(counts.stages[0].work.run_bytes)
+    assert found == [265 * 4, inf]
+
+
 def test_an_iteration_touches_what_is_new_and_what_is_read_for_that() -> None:
     """Not all 32 rows of `low` that a row of the output is made of."""
     high = stage("high", "xy", F("low")(x, y - 1) + F("low")(x, y + 1))

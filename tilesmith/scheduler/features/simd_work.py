@@ -545,11 +545,14 @@ class WorkCounter:
     def _new_rows(self, name: str, run: Run) -> float:
         """Rows of one image outside of the group that an iteration of the loop around a stage's rows walks at once, and
         none before it has: where one ends another has been walked already."""
-        around, rows = self._around(name, run), 1.0
+        around, rows, facts = self._around(name, run), 1.0, self.counter.members.facts.stages[name]
+        follows = next((d for d in facts.storage if d != run.row and facts.extent(d) > 1), None)
+        together = self.counter.reads[name].apart.get(around, 1) if around is not None and around == follows else 1
         for read in self.counter.reads[name].reads:
             if not self.counter.members.is_local(read.producer):
                 spans = (s for s in read.roughly if s.known and s.var is not None and s.var == around)
-                rows = max(rows, *(min(abs(float(s.rate)), float(s.extent(1)), read.points) for s in spans), 1.0)
+                new = (min(abs(float(s.rate)), float(s.extent(1)), read.points) for s in spans)
+                rows = max(rows, *(n * together for n in new), 1.0)
         return rows
 
     def _rows_in_order(self, name: str, along: str) -> bool:
