@@ -10,8 +10,10 @@ from support.machines import machine
 from support.planar import planar
 from support.small_pipelines import chain, pyramid
 
+from benchmarks.documents import pipeline_of
 from tilesmith import platforms
 from tilesmith.cost_models import Ecm
+from tilesmith.platforms import catalog
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
 from tilesmith.scheduler.features.schedule_features import predict
@@ -132,6 +134,16 @@ def test_where_too_little_is_gained_the_schedule_is_that_of_the_paper(
     of_paper = autoschedule(pipelines.load(name), machine(), SearchOptions("taco2019"))
     assert found.schedule.groups == of_paper.schedule.groups
     assert any(c.predicted.total < found.predicted.total for c in found.candidates[1:])
+
+
+def test_a_step_of_a_window_whose_planes_would_wait_is_computed_again_for_each_row() -> None:
+    """Rows of a volume are short, and of a step that slides from plane to plane all of a plane is done before others:
+    vector by vector, in the loop of the output, it costs less."""
+    platform = catalog.load("i7-6700").model_copy(update={"threads": 1})
+    (group,) = autoschedule(pipeline_of("sobel_3d"), platform).schedule.groups
+    kept = {p.stage: p for p in group.placements if p.compute != "inline"}
+    assert {p.compute for p in kept.values()} == {"x.inner"}
+    assert kept["gz_y"].storage == "registers"
 
 
 def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone() -> None:

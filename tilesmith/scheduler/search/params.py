@@ -15,8 +15,9 @@ class Params:
 
     # Variants and partitions of the method `default`
 
-    variant_close: float = 1.03
-    """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into."""
+    variant_close: float = 1.1
+    """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into:
+    moves gain more in one than in another."""
     paper_gain: float = 0.9
     """The paper's schedule is left where what is found costs no more than this, relative to it: by less the model may
     be wrong between any two schedules, and then what is found may be slower by far more than that."""

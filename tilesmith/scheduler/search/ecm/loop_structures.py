@@ -157,15 +157,22 @@ def _compute(choice: Choice) -> int | None:
 
 def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
     """Shapes that differ from `shape` in how the stage `name` is computed: inline instead of kept where that may pay,
-    or kept for the row instead of inline; in fused rows not of what could be in registers. A stage that other groups
-    have too is no different: each computes its own."""
+    or kept for the row instead of inline. Of what could be in registers in fused rows only what is computed further
+    out, of a plane at once, is done differently: there, for each row. A stage that other groups have too is no
+    different: each computes its own."""
     order, choices = shape.order, shape.choices
     levels = choices[name].levels
+    row = order.innermost + 1
+    if any(at.registers for at in shape.levels.values()) and name in _shifted(members):
+        apart = levels is not None and levels.compute > row and not members.facts.stages[name].updates
+        if apart and _few_rows(members, name):
+            here = Choice(Levels(row - 1, row, True), "computed again for each row: the model prices it lower", "cost")
+            allowed = nested(members, {**choices, name: here}, order)
+            if _rows_together(members, allowed, order):
+                yield shape_of(members, order, allowed)
+        return
     if needs_memory(members, name) is not None:
         return
-    if any(at.registers for at in shape.levels.values()) and name in _shifted(members):
-        return
-    row = order.innermost + 1
     read, again, once = _again(members, name, lambda c: 1.0)
     found: list[tuple[Levels | None, str]] = []
     if levels is None and again > once / PARAMS.inline_doubt and read > 1:
