@@ -187,7 +187,7 @@ def updates(draw: st.DrawFn) -> tuple[Stage, Update]:
 
 
 @pytest.mark.slow
-@settings(max_examples=800, deadline=None, derandomize=True)
+@settings(max_examples=400, deadline=None, derandomize=True)
 @given(updates(), st.randoms(use_true_random=False))
 def test_no_proof_is_wrong(case: tuple[Stage, Update], rng: random.Random) -> None:
     stage, update = case

@@ -3,11 +3,13 @@
 import math
 
 import pytest
+from support.calibration import TRY
 
 from benchmarks import compare, earlier, halide_peers, summary
 from benchmarks.bound import Bound, bound
 from benchmarks.builds import NATIVE, instruction_sets, machine_of, platform_of
 from benchmarks.problem import at_estimates, at_regions
+from tilesmith.app.profiler.calibrate import measure
 from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.errors import ScheduleError
@@ -144,12 +146,11 @@ def test_the_tuned_one_takes_part_where_it_is_asked_for(monkeypatch):
     assert able[1].about["candidate"] in (1, 2)
 
 
-def test_a_bound_is_what_has_to_be_moved_or_done(monkeypatch):
-    from support.calibration import quick_calibration
-
+def test_a_bound_is_what_has_to_be_moved_or_done(monkeypatch, tmp_path):
     from benchmarks import bound as bounds
 
-    monkeypatch.setattr(bounds, "peak", quick_calibration)
+    measured = measure(host(), tmp_path, TRY, parts=("core",))
+    monkeypatch.setattr(bounds, "peak", lambda: measured)
     problem = at_estimates(pipelines.load("gaussian3x3"))
     one, two = bound(problem, 1), bound(problem, 2)
     assert one.operations > 0

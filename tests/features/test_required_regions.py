@@ -17,7 +17,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.rewrites.split_separable import put_in
 
-SEEDS = range(150)
+SEEDS = range(80)
 
 
 @cache

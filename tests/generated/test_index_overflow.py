@@ -25,7 +25,7 @@ from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule
 # Pointers to rows stand as far before a buffer as its min says: whether that passes the end of all memory is a
 # matter of where the buffer happens to lie, and only the difference counts.
 UNDEFINED = (
-    "-O1",
+    "-O0",
     "-fsanitize=undefined",
     "-fno-sanitize=pointer-overflow",
     "-fno-sanitize-recover=all",

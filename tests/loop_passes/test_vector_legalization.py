@@ -17,7 +17,6 @@ from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 pytestmark = pytest.mark.slow
 
-COMPILERS = ("gcc", "clang")
 VALUES = {
     "widened": "int32(a(x)) * 3 - b(x)",
     "narrowed": "uint8((int32(a(x)) * 1000 + b(x)) // 7)",
@@ -40,11 +39,13 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize(
-    ("lanes", "register", "stream"),
-    [(16, 0, False), (16, 8, True), (32, 16, False), (64, 32, True), (64, 64, False), (64, 64, True), (128, 64, True)],
-)
+    ("lanes", "register", "stream", "compiler"),
+    [
+        (16, 0, False, "gcc"), (16, 8, True, "clang"), (32, 16, False, "gcc"), (32, 16, True, "clang"),
+        (64, 32, True, "gcc"), (64, 64, False, "clang"), (64, 64, True, "gcc"), (128, 64, True, "clang"),
+    ],
+)  # fmt: skip
 def test_values_are_the_same(lanes: int, register: int, stream: bool, compiler: str) -> None:
     """Where a vector would take more than four registers there are fewer lanes."""
     stages = [{"name": n, "dims": ["x"], "value": v} for n, v in VALUES.items()]
@@ -97,6 +98,6 @@ def test_no_vector_of_a_pipeline_is_wider_than_a_register(number: int, name: str
 @pytest.mark.parametrize("seed", range(12))
 def test_no_vector_of_a_random_case_is_wider_than_a_register(seed: int) -> None:
     case = random_case(seed)
-    for register in (*WIDTHS, *WIDER):
+    for register in (WIDTHS[seed % 5], WIDTHS[(seed + 2) % 5], WIDER[seed % 2]):
         code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).header
         assert widest_vector(code) <= register

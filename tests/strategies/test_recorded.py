@@ -45,10 +45,10 @@ def test_the_recorded_strategy_makes_the_same_schedule(name: str, platform: str)
     assert made.source.code.splitlines()[1:] == found.source.code.splitlines()[1:]  # the first names the method
 
 
-@pytest.mark.parametrize("seed", [14, *(pytest.param(n, marks=pytest.mark.slow) for n in range(14))])
+@pytest.mark.parametrize("seed", [14, *(pytest.param(n, marks=pytest.mark.slow) for n in range(6))])
 @pytest.mark.parametrize("family", [random_stencils, random_pipeline, random_updates])
 def test_so_it_does_of_random_pipelines(family: Callable[[int], dict[str, object]], seed: int) -> None:
-    """Five of each family on each kind of machine."""
+    """Each family on each kind of machine."""
     pipeline, machine, strict = load(family(seed)), get((*PLATFORMS, "nvidia-a100")[seed % 3]), seed % 4 == 0
     found = compile_pipeline(pipeline, machine, Options(strict=strict))
     read = load_text(to_yaml(recorded(found.plan, machine, pipeline.name)))

@@ -142,8 +142,9 @@ def test_what_an_iteration_gives_its_own_place_is_no_race() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in pipelines.names() if name != "vdsr"])
-@pytest.mark.parametrize("vector_bytes", [16, 64])
+@pytest.mark.parametrize(
+    ("name", "vector_bytes"), [(name, (64, 16)[k % 2]) for k, name in enumerate(pipelines.names()) if name != "vdsr"]
+)
 def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int) -> None:
     platform = machine(vector_bytes=vector_bytes)
     lowered = lower(autoschedule(loaded(name), platform).plan, platform)
@@ -152,7 +153,7 @@ def test_every_pass_leaves_shipped_pipelines_right(name: str, vector_bytes: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_every_pass_leaves_random_pipelines_right(seed: int) -> None:
     case = random_case(seed)
     lowered = lower(rewrite(case.pipeline, case.schedule), machine(vector_bytes=case.vector_bytes))

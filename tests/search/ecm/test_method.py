@@ -266,7 +266,7 @@ def channels() -> Pipeline:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["butterfly", "channels", "interpolate", "local_laplacian", "pyramid_blend"])
+@pytest.mark.parametrize("name", ["butterfly", "channels", "interpolate", "pyramid_blend"])
 def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The code computes a ring apart, and registers anew, where several of the ring's rows are new in an iteration, or
     none: no schedule that is found asks for that."""
