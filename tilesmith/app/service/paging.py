@@ -113,6 +113,16 @@ def next_page(
     )
 
 
+def merged_page(
+    built_in: Iterable[tuple[Key, T]], stored: Iterable[tuple[Key, T]], after: Key | None, kind: str, limit: int
+) -> Page[T]:
+    """The page of two lists in the order of their keys: of `built_in`, which is all that there is, and of `stored`, up
+    to limit + 1 entries after the key."""
+    left = (entry for entry in built_in if after is None or entry[0] > after)
+    entries = sorted((*left, *stored), key=lambda entry: entry[0])[: limit + 1]
+    return next_page([item for _, item in entries], [key for key, _ in entries], kind, limit)
+
+
 def _cursor(kind: str, key: Key) -> str:
     return base64.urlsafe_b64encode(json.dumps([kind, *key], separators=(",", ":")).encode()).decode()
 

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Admin, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.paging import Key, Paging, next_page
+from tilesmith.app.service.paging import Paging, merged_page
 from tilesmith.app.service.pipelines import repository
 from tilesmith.app.service.pipelines.schemas import Pipeline, PipelineList, PipelineSummary
 from tilesmith.app.service.pipelines.service import Known
@@ -60,18 +60,16 @@ def every(
 ) -> PipelineList:
     """All pipelines by name, shipped and stored together, without the documents."""
     after = paging.key(KIND, (str, str))
-    entries: list[tuple[Key, PipelineSummary]] = [
+    shipped = (
         (
             (p.name, p.id),
             PipelineSummary(id=p.id, name=p.name, stages=p.stages, source="shipped", href=f"/v1/pipelines/{p.name}"),
         )
         for p in services.pipelines.shipped.values()
-        if (name is None or p.name == name) and (after is None or (p.name, p.id) > after)
-    ]
-    for row in repository.page(services.db, name, after, paging.limit + 1):
-        entries.append(((row.name, row.id), _stored(row)))
-    entries = sorted(entries, key=lambda e: e[0])[: paging.limit + 1]
-    page = next_page([e[1] for e in entries], [e[0] for e in entries], KIND, paging.limit)
+        if name is None or p.name == name
+    )
+    stored = (((row.name, row.id), _stored(row)) for row in repository.page(services.db, name, after, paging.limit + 1))
+    page = merged_page(shipped, stored, after, KIND, paging.limit)
     return PipelineList(items=list(page.items), next_cursor=page.next_cursor)
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Read, Services, Submit
-from tilesmith.app.service.paging import Key, Paging, next_page
+from tilesmith.app.service.paging import Paging, merged_page
 from tilesmith.app.service.platforms import repository
 from tilesmith.app.service.platforms.reading import read
 from tilesmith.app.service.platforms.schemas import Platform, PlatformList, PlatformSummary
@@ -47,15 +47,12 @@ async def add(request: Request, services: Services) -> Response:
 def every(services: Services, paging: Paging) -> PlatformList:
     """By name: the host, the catalog's, and stored ones."""
     after = paging.key(KIND, (str,))
-    entries: list[tuple[Key, PlatformSummary]] = [
+    built_in = (
         ((name,), PlatformSummary(name=name, kind=known.document["kind"], source=known.source, href=_href(name)))
         for name, known in services.platforms.built_in.items()
-        if after is None or (name,) > after
-    ]
-    for row in repository.page(services.db, after, paging.limit + 1):
-        entries.append(((row.name,), _stored(row)))
-    entries = sorted(entries, key=lambda e: e[0])[: paging.limit + 1]
-    page = next_page([e[1] for e in entries], [e[0] for e in entries], KIND, paging.limit)
+    )
+    stored = (((row.name,), _stored(row)) for row in repository.page(services.db, after, paging.limit + 1))
+    page = merged_page(built_in, stored, after, KIND, paging.limit)
     return PlatformList(items=list(page.items), next_cursor=page.next_cursor)
 
 

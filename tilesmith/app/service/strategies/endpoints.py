@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Admin, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.paging import Key, Paging, next_page
+from tilesmith.app.service.paging import Paging, merged_page
 from tilesmith.app.service.schedules.examples import ROWS
 from tilesmith.app.service.strategies import repository
 from tilesmith.app.service.strategies.schemas import Strategy, StrategyList, StrategySummary
@@ -51,15 +51,12 @@ async def add(request: Request, services: Services) -> Response:
 def every(services: Services, paging: Paging) -> StrategyList:
     """All strategies by name, shipped and stored together, without the documents."""
     after = paging.key(KIND, (str, str))
-    entries: list[tuple[Key, StrategySummary]] = [
+    shipped = (
         ((s.name, s.id), StrategySummary(id=s.id, name=s.name, source="shipped", href=f"/v1/strategies/{s.name}"))
         for s in services.strategies.shipped.values()
-        if after is None or (s.name, s.id) > after
-    ]
-    for row in repository.page(services.db, after, paging.limit + 1):
-        entries.append(((row.name, row.id), _stored(row)))
-    entries = sorted(entries, key=lambda e: e[0])[: paging.limit + 1]
-    page = next_page([e[1] for e in entries], [e[0] for e in entries], KIND, paging.limit)
+    )
+    stored = (((row.name, row.id), _stored(row)) for row in repository.page(services.db, after, paging.limit + 1))
+    page = merged_page(shipped, stored, after, KIND, paging.limit)
     return StrategyList(items=list(page.items), next_cursor=page.next_cursor)
 
 
