@@ -21,6 +21,7 @@ from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.interleaved_channels import fours
+from tilesmith.scheduler.features.l1_transfers import loads
 from tilesmith.scheduler.features.loop_nest import Nest, axis
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.features.schedule_features import counts_of, predict
@@ -375,6 +376,28 @@ def test_small_tables_of_bytes_are_looked_up_by_vectors() -> None:
         of = load_text(TABLE.replace("ENTRIES", str(entries)))
         (table,) = (t for t in _outputs_work(of, lanes).loads if t.way in ("table", "gathered"))
         assert (table.way, table.stride) == (way, entries // 128 if way == "table" else 1)
+
+
+def test_rows_of_pixels_gather_where_data_moves_them_whatever_is_fastest_in_memory() -> None:
+    document = {
+        "format": 1, "name": "moved",
+        "inputs": [
+            {"name": "photo", "type": "uint8", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"]},
+            {"name": "moves", "type": "uint8", "dims": ["x", "y"]},
+        ],
+        "stages": [
+            {
+                "name": "out", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"],
+                "value": "photo(x + moves(x, y), y, c)",
+            },
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 64], [0, 3]]},
+    }  # fmt: skip
+    found = gather(normalise(load(document)))
+    (read,) = (r for r in found.stages["out"].reads if r.producer == "photo")
+    members = members_of(found, "out", ("out",))
+    for row, way in (("x", "gathered"), ("c", "aligned")):
+        assert loads(members, read, Run(row, 8), frozenset(), 1)[0].way == way
 
 
 def test_rows_that_a_tile_breaks_off_go_on_in_the_next_along_the_row() -> None:

@@ -44,7 +44,8 @@ def loads(
         return (Transfer("table", size, times, parts),)
     if read.beside is not None and read.beside == (run.row, producer.storage[0]):
         return (Transfer("unaligned", size, times),)
-    if read.looked_up or read.computed or (producer.storage and not spans_of[producer.storage[0]].known):
+    apart = run.row in read.data_of | read.floats_of  # rows of pixels run along another dim than memory
+    if read.looked_up or read.computed or apart or (producer.storage and not spans_of[producer.storage[0]].known):
         if _is_pixels(members, producer):
             return (Transfer("pixels", size, times, producer.extents[-1]),)
         return (Transfer("pairs" if _in_pairs(producer, spans_of, run) else "gathered", size, times),)
@@ -59,8 +60,8 @@ def loads(
     if grouped and run.lanes > 1:
         return (Transfer("unaligned", size, times),)
     before = producer.storage[: producer.storage.index(moving[0])]
-    apart = 1 if flat else prod(producer.extent(d) for d in before)
-    return _along(apart, spans[0], size, times, run.lanes)
+    distance = 1 if flat else prod(producer.extent(d) for d in before)
+    return _along(distance, spans[0], size, times, run.lanes)
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:

@@ -96,7 +96,8 @@ def _widened(o: Operands, r: Value, op: ops.WidenPart) -> str:
     group = f"({unsigned}){op.a.name}"
     if op.a.type.kind == "int":
         signed = o.of(ScalarType("int", r.type.bits), r.lanes)
-        return f"({own})(({signed})({group} << {above}) >> {r.type.bits - bits})"
+        highest = f"({group} << {above})" if above else group
+        return f"({own})(({signed}){highest} >> {r.type.bits - bits})"
     shifted = f"({group} >> {first})" if first else group
     return f"({own})({shifted} & {(1 << bits) - 1})" if above else f"({own}){shifted}"
 
