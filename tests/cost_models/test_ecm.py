@@ -9,7 +9,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.ecm import Ecm
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
+from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Transfer, Way, Work
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch, Registers
 
@@ -490,3 +490,18 @@ def test_traffic_is_what_each_cache_does_not_keep() -> None:
     assert Ecm().traffic(counts(moved), platform) == {"out": (1e6 + 1e3 + 7.0, 1e5 + 1e3 + 7.0, 1e5 + 1e3 + 7.0)}
     looked_up = work(working=(levels[0] / 100,), looked_up=(50.0, 50.0), table=FAR)
     assert Ecm().traffic(counts(looked_up), platform)["out"][-1] > 0
+
+
+def test_rows_side_by_side_that_share_sets_lose_their_lines_between_steps() -> None:
+    """Eight rows that are stored, and eight that are loaded, in the eight ways of a set; or fewer in each."""
+    platform = machine()
+    first = platform.caches[0]
+    way = first.size_bytes // first.ways
+    found = []
+    for apart, rows in ((way, 8), (way, 4), (way // 2, 8), (way + first.line_bytes, 8)):
+        at = tuple(k * apart for k in range(rows))
+        of = work(together=SideBySide(at, at, 4), steps=1e6)
+        found.append(terms(counts(of), platform)["memory"] - terms(counts(work()), platform)["memory"])
+    level = platform.ecm_parameters.levels[0]
+    each = (first.line_bytes - 4) * (1 / level.load_bytes_per_cycle + 1 / level.store_bytes_per_cycle)
+    assert found == pytest.approx([8 * each * 1e3, 0.0, 0.0, 0.0])

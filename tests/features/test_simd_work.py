@@ -11,12 +11,13 @@ import pytest
 from support.small_pipelines import E, F, blur, c, clamp, harris, pipeline, stage, total, x, y
 
 from tilesmith.cost_models.counts import GroupCounts
-from tilesmith.cost_models.work import Chain, Transfer, Work
+from tilesmith.cost_models.work import Chain, SideBySide, Transfer, Work
 from tilesmith.platforms import catalog
 from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.platforms.core import ORDINARY
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
+from tilesmith.scheduler.features.column_walks import side_by_side
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
@@ -419,6 +420,20 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
         assert only.work is not None
         found.append(only.work.run_bytes)
     assert found == [inf, 64 * 4, inf]
+
+
+def test_rows_side_by_side_are_those_that_a_step_loads_and_stores() -> None:
+    """Two rows of the output with windows of three in y, in rows of 64 and of 66 floats."""
+    of = pipeline(
+        "window",
+        [stage("out", "xy", F("input")(x, y - 1) + F("input")(x + 2, y) + F("input")(x, y + 1))],
+        {"out": (64, 64)},
+    )
+    facts = gather(normalise(of))
+    members = members_of(facts, "out", ("out",))
+    for together, rows in ((1, None), (2, SideBySide((-264, 0, 264, 528), (0, 256), 4))):
+        reads = effective(members, frozenset(), {"y": together} if together > 1 else {})["out"]
+        assert side_by_side(members, reads, Run("x", 8)) == rows
 
 
 def test_rows_of_a_member_that_are_computed_at_once_do_not_go_on() -> None:

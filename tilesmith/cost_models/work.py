@@ -94,6 +94,15 @@ class Column(NamedTuple):
     touched: Amount
 
 
+class SideBySide(NamedTuple):
+    """Rows of memory that a step touches at once, by the bytes from the first of their image: those that it `loads` and
+    those that it `stores`, elements of `size` bytes."""
+
+    loads: tuple[int, ...]
+    stores: tuple[int, ...]
+    size: int
+
+
 class Work(NamedTuple):
     """The work of one stage, what is inline in it included.
 
@@ -115,7 +124,8 @@ class Work(NamedTuple):
     `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
     by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
-    cycles of `chain` from its loads to its value, all else aside. Where updates run by other lanes than what comes
+    cycles of `chain` from its loads to its value, all else aside. Several rows that it stores at once outside of the
+    group are `together` with those that it loads. Where updates run by other lanes than what comes
     `before` them, this is apart from the other operations, loads and stores. Or all of these are of its values,
     and `passes` are its updates.
 
@@ -149,6 +159,7 @@ class Work(NamedTuple):
     chain: Chain = Chain(0.0, 0.0)
     before: Before | None = None
     passes: tuple[Pass, ...] = ()
+    together: SideBySide | None = None
 
 
 class GroupWork(NamedTuple):

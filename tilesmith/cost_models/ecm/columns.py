@@ -7,13 +7,14 @@ the processor finds a page at once only if it is among the entries of its TLB.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 
 import numpy as np
 
 from tilesmith.cost_models.amounts import Amount, chosen, smallest
 from tilesmith.cost_models.ecm.machine import Machine
-from tilesmith.cost_models.work import Column
+from tilesmith.cost_models.work import Column, SideBySide
 from tilesmith.platforms import Cache
 
 
@@ -47,3 +48,11 @@ def translation(columns: tuple[Column, ...], m: Machine) -> Amount:
             cycles = chosen(pages > level.entries, level.missed_cycles, cycles)
         total = total + column.touched * (cycles * m.cycle)
     return total
+
+
+def lost_between_steps(rows: SideBySide, cache: Cache) -> int:
+    """The stored ones of rows side by side whose lines a cache does not keep from one step to the next, since more of
+    them share a set than it has ways. Images begin at the same place in a page, as large blocks of memory do."""
+    sets = max(1, cache.size_bytes // (cache.ways * cache.line_bytes))
+    found = Counter((at // cache.line_bytes) % sets for at in (*rows.loads, *rows.stores))
+    return sum(found[(at // cache.line_bytes) % sets] > cache.ways for at in rows.stores)

@@ -27,7 +27,7 @@ from numpy import ndarray
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
 from tilesmith.cost_models.counts import GroupCounts
-from tilesmith.cost_models.ecm.columns import reached, translation
+from tilesmith.cost_models.ecm.columns import lost_between_steps, reached, translation
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
 from tilesmith.cost_models.ecm.steps import Step, pass_cycles, step
@@ -305,6 +305,10 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
     if w.looked_up:
         waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
     memory = largest((beyond * one + waiting) * share, beyond * all_threads)
+    if w.together is not None and m.outer:  # each line comes and goes again for each step, one store after the other
+        load, store, *_ = m.outer[0]
+        again = lost_between_steps(w.together, m.caches[0]) * (m.caches[0].line_bytes - w.together.size)
+        waits = waits + w.steps * (again * (load + store) * share)
     if w.columns:  # pages are found while lines are on their way
         waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
     return [*found, memory, waits]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 
 from tilesmith.cost_models.amounts import Amount, largest
-from tilesmith.cost_models.work import Column
+from tilesmith.cost_models.work import Column, SideBySide
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.pipeline_features import Read
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
 
 
 def columns(
@@ -25,6 +26,33 @@ def columns(
     for bytes_apart, terms, vectors in _summed(members, reads.reads, run):
         found.append(Column(bytes_apart, terms, points * vectors))
     return tuple(found)
+
+
+def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | None:
+    """The rows of memory that a step of the group's output loads from outside of it and stores, where it stores several
+    at once."""
+    output, apart = members.facts.stages[members.output], reads.apart
+    own = ((d, 0, apart.get(d, 1)) for d in output.storage if d != run.row)
+    stored = _offsets(output, [(d, first, n) for d, first, n in own if n > 1])
+    if run.lanes == 1 or run.row is None or len(stored) == 1:
+        return None
+    loaded: list[int] = []
+    for read in reads.reads:
+        spans = dict(zip(members.facts.stages[read.producer].dims, read.roughly, strict=True))
+        if members.is_local(read.producer) or read.looked_up or not all(s.known for s in spans.values()):
+            continue
+        if any(s.var == run.row for s in spans.values()):
+            rows = ((d, s) for d, s in spans.items() if s.var != run.row)
+            extents = [(d, int(s.lo or 0), s.extent(apart.get(s.var or "", 1))) for d, s in rows]
+            if prod(n for _, _, n in extents) <= read.points * len(stored):  # else they are not all of a box
+                loaded += _offsets(members.facts.stages[read.producer], extents)
+    return SideBySide(tuple(loaded), tuple(stored), output.bytes_per_point)
+
+
+def _offsets(stage: StageFacts, rows: Sequence[tuple[str, int, int]]) -> list[int]:
+    """Bytes from the first row of a stage to rows of it: so many neighbours in each dim, from one on."""
+    steps = [[(first + k) * stage.apart.get(d, 1) * stage.bytes_per_point for k in range(n)] for d, first, n in rows]
+    return [sum(at) for at in product(*steps)]
 
 
 def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool:

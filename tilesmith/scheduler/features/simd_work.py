@@ -16,7 +16,7 @@ from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
-from tilesmith.scheduler.features.column_walks import columns
+from tilesmith.scheduler.features.column_walks import columns, side_by_side
 from tilesmith.scheduler.features.dependence_chains import carried, chain
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.flat_rows import has_flat_rows
@@ -222,6 +222,7 @@ class WorkCounter:
             chain=self._shared_chain(name),
             before=before,
             passes=passes,
+            together=side_by_side(self.counter.members, reads, run) if is_output and not facts.updates else None,
         )
 
     def _passes(self, name: str, run: Run) -> tuple[Pass, ...]:
