@@ -158,6 +158,41 @@ def test_the_fork_server_may_be_killed(engine):
     assert asyncio.run(one.key(-3)) == 3
 
 
+def stop(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+
+
+def test_a_stopped_fork_server_is_replaced(engine, monkeypatch):
+    """It does not see that a process has ended; nor would it when the engine is closed."""
+    monkeypatch.setattr(engines, "GRACE_S", 0.1)
+    monkeypatch.setattr(engines, "STUCK_S", 0.3)
+    one = engine(os.getpgid, read_timeout_s=0.2)
+    asyncio.run(one.key(0))
+    stop(forkserver._forkserver._forkserver_pid, *one._slots[0].executor._processes)
+    assert code_of(one, 0) == "timeout"
+    one.functions.key = abs
+    assert asyncio.run(one.key(-3)) == 3
+    stop(forkserver._forkserver._forkserver_pid)
+    one.close()
+
+
+def test_a_fork_server_that_forks_nothing_is_replaced(engine, monkeypatch):
+    kill, longest = engines._kill_fork_server, engines.START_S
+
+    def killed_once():
+        monkeypatch.setattr(engines, "START_S", longest)
+        kill()
+
+    one = engine(abs)
+    one.warm_up()
+    one._replace(one._slots[0])
+    stop(forkserver._forkserver._forkserver_pid)
+    monkeypatch.setattr(engines, "_kill_fork_server", killed_once)
+    monkeypatch.setattr(engines, "START_S", 0.3)
+    assert asyncio.run(one.key(-3)) == 3
+
+
 class Held:
     """Work in threads that goes on until it is let go; what has begun, in its order."""
 

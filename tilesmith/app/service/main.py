@@ -231,6 +231,12 @@ def _stop(context: Context) -> None:
     context.db.close()
 
 
+def _open(settings: Settings, db: Database) -> None:
+    """Brings the tables up to date, and looks whether a token is there where others can reach the service."""
+    store.upgrade(db)
+    check_address(settings.host, Tokens(db, settings).in_force())
+
+
 def serve(
     host: str | None = None,
     port: int | None = None,
@@ -247,10 +253,9 @@ def serve(
     logs.configure(chosen.log_format, chosen.log_level)
     db = Database(chosen.store_url, chosen.database_busy_ms)
     try:
-        store.wait_for(db, chosen.database_wait_s, store.upgrade)
+        store.wait_for(db, chosen.database_wait_s, partial(_open, chosen))
     except SQLAlchemyError as error:
         raise store.StoreUnusable(store.why(db, error)) from None
-    check_address(chosen.host, Tokens(db, chosen).in_force())
     db.close()
     app = create_app(chosen)
     context: Context = app.state.context

@@ -11,14 +11,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import forkserver, get_context, parent_process
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -49,6 +49,10 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 GRACE_S = 2.0  # what a process gets beyond its time before it is killed
 WATCH_S = 0.25
+STUCK_S = 10.0
+"""The time after which a process that was killed, and is still not known to have ended, shows that the fork server does
+not do its own: it is stopped."""
+START_S = 60.0  # the longest time for a process to be forked, and for it to warm up
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between processes that do not come up
 ATTEMPTS = 2
 BYTES_A_STAGE = 512  # of a document, about
@@ -90,6 +94,7 @@ class _Slot:
     only_short: bool
     executor: Executor | None = None
     ready: bool = False
+    started: float = 0.0
     work: _Work | None = None
     failures: int = 0
 
@@ -228,7 +233,9 @@ class Engine:
             self._watching = threading.Thread(target=self._watch, name="tilesmith-engine", daemon=True)
             self._watching.start()
         slot.executor = executor = self._new_executor(0 if slot.only_short else LONG_NICE)
-        started = _submitted(executor, _nothing)
+        slot.started = time.monotonic()
+        with _fork_server_within(START_S):
+            started = _submitted(executor, _nothing)
         started.add_done_callback(partial(self._started, slot, executor))
         return started
 
@@ -314,17 +321,26 @@ class Engine:
         slot.executor, slot.ready = None, False
 
     def _watch(self) -> None:
-        """Kills processes whose work goes on beyond its time: those that the alarm in them could not end."""
+        """Kills processes whose work goes on beyond its time, those that the alarm in them could not end, or that do
+        not begin in theirs; and the fork server where it does not see one end."""
         while not self._closed.wait(WATCH_S):
             with self._lock:
-                latest = time.monotonic() - GRACE_S
-                late = [s for s in self._slots if s.work is not None and s.work.began + s.work.limit_s < latest]
+                now = time.monotonic()
+                late = [
+                    s for s in self._slots if _overdue_s(s, now) > 0 and isinstance(s.executor, ProcessPoolExecutor)
+                ]
+                stuck = any(_overdue_s(slot, now) > STUCK_S for slot in late)
+                killed = 0
                 for slot in late:
-                    if slot.work is not None and isinstance(slot.executor, ProcessPoolExecutor):
+                    assert isinstance(slot.executor, ProcessPoolExecutor)
+                    _kill(slot.executor)
+                    if slot.work is not None and not slot.work.killed:
                         slot.work.killed = True
-                        _kill(slot.executor)
-            if late:
-                log.warning("processes did not end their work in time and were killed", processes=len(late))
+                        killed += 1
+            if killed:
+                log.warning("processes did not end their work in time and were killed", processes=killed)
+            if stuck:
+                _kill_fork_server()
 
     def warm_up(self) -> None:
         """Starts every process, so that the first request does not wait for it."""
@@ -337,6 +353,10 @@ class Engine:
 
     def close(self) -> None:
         """Ends the processes, whatever they are at, and what the pools share with them."""
+        with _fork_server_within(STUCK_S):
+            self._close()
+
+    def _close(self) -> None:
         with self._lock:
             self._closed.set()
             executors = [s.executor for s in self._slots if s.executor is not None]
@@ -378,6 +398,34 @@ def _submitted(executor: Executor, function: Callable[..., Any], *arguments: obj
 def _kill(executor: ProcessPoolExecutor) -> None:
     for process in list((executor._processes or {}).values()):  # Python 3.14 has kill_workers() for it
         process.kill()
+
+
+@contextmanager
+def _fork_server_within(seconds: float) -> Iterator[None]:
+    """What waits for the fork server ends after so many seconds: that is killed then."""
+    timer = threading.Timer(seconds, _kill_fork_server)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _kill_fork_server() -> None:
+    """Ends the process that the others are forked of; whoever waits for it fails, and the next start has another."""
+    pid = getattr(forkserver._forkserver, "_forkserver_pid", None)
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            log.warning("the fork server does not answer and was killed")
+
+
+def _overdue_s(slot: _Slot, now: float) -> float:
+    """Seconds that a slot's process is beyond the time of its work, or of its start."""
+    if slot.work is not None:
+        return now - (slot.work.began + slot.work.limit_s + GRACE_S)
+    return now - (slot.started + START_S) if slot.executor is not None and not slot.ready else 0.0
 
 
 def _stages(arguments: Iterable[object]) -> int:
