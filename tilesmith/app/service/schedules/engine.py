@@ -402,7 +402,7 @@ def _kill(executor: ProcessPoolExecutor) -> None:
 
 @contextmanager
 def _fork_server_within(seconds: float) -> Iterator[None]:
-    """What waits for the fork server ends after so many seconds: that is killed then."""
+    """Bound of a wait for the fork server: it is killed after so many seconds, and the wait fails."""
     timer = threading.Timer(seconds, _kill_fork_server)
     timer.daemon = True
     timer.start()
