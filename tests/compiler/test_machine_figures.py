@@ -77,7 +77,7 @@ OF = {
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """
         scheduler/codegen/c/nesting: WIDTH LINES
         scheduler/codegen/c/outlining: WORTH_A_CALL
-        scheduler/codegen/c/repeated_loops: BESIDE
+        scheduler/codegen/c/repeated_loops: BESIDE NUMBER
         scheduler/codegen/c/row_macros: ARGUMENT
         scheduler/codegen/halide/directives: MOST_GUARDED
         scheduler/codegen/opencl/emitter: GROUPS
@@ -91,6 +91,7 @@ OF = {
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
+        scheduler/loop_passes/strided_loads: MOST_LOADS
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS FURTHEST_PIXELS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL

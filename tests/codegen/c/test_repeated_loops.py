@@ -1,4 +1,4 @@
-"""Loops and functions that differ in names alone."""
+"""Loops and functions that differ in names and in numbers of rows alone."""
 
 from __future__ import annotations
 
@@ -78,6 +78,45 @@ def test_loops_that_differ_in_names_are_one_function() -> None:
     ]
 
 
+def test_numbers_of_rows_that_differ_are_parameters() -> None:
+    """Those that are the same everywhere stay, and so do all that are about no row."""
+    repeated, layers = RepeatedLoops(), {1: (5, 7), 2: (9, 7), 3: (5, 7)}
+    text = []
+    for level, (a, b) in layers.items():
+        head, _, *body = lines(level)
+        row = f"    float *const a_{level} = LAYER_0({a}, y_{level}, {b}) + level_{level - 1}_0;"
+        text.append(repeated.add(rows(level), [head, row, *body]))
+    functions, made = repeated.resolved(text, TYPES, MACROS)
+    assert "float *level_1_0, int64_t n0) {" in functions[1]
+    assert functions[3] == "        float *const a_1 = LAYER_0(n0, y_1, 7) + level_0_0;"
+    assert [re.findall(r"\d+(?=\);)", call) for call in made] == [["5"], ["9"], ["5"]]
+    other = [line.replace("2.0f", "3.0f").replace("= 0;", "= 1;") for line in lines(2)]
+    repeated = RepeatedLoops()
+    text = [repeated.add(rows(1), lines(1)), repeated.add(rows(2), other)]
+    assert repeated.resolved(text, TYPES, MACROS) == ([], [*lines(1), *other])
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_loops_inside_of_those_that_are_alike_are_in_their_function(alike: bool) -> None:
+    repeated = RepeatedLoops()
+    text = []
+    for n in (1, 2):
+        inner = repeated.add(rows(n), lines(n))
+        around = [
+            f"for (int64_t c_{n} = 0; c_{n} <= last_{n}; c_{n}++) {{",
+            f"    {inner}",
+            *["    f();"] * (alike or n),
+            "}",
+        ]
+        text.append(repeated.add(over(f"c_{n}", rows(n)), around))
+    functions, made = repeated.resolved(text, TYPES, MACROS)
+    calls = [f"rows0(last_{n}, pitch_{n}, level_{n - 1}_0, level_{n}_0);" for n in (1, 2)]
+    assert len([line for line in functions if line.startswith("static void")]) == 1
+    assert ("    for (int64_t c_1 = 0; c_1 <= last_1; c_1++) {" in functions) == alike
+    assert [line.strip() for line in made if "rows0" in line] == calls
+    assert len(made) == (2 if alike else 3 + 1 + 3 + 2)
+
+
 def test_a_function_is_called_where_there_are_rows() -> None:
     repeated = RepeatedLoops()
     text = [repeated.add(rows(n), lines(n), some) for n, some in ((1, ""), (2, "y <= last_2"))]
@@ -135,7 +174,7 @@ def test_what_may_be_a_function_changes_memory_alone() -> None:
     assert is_over_rows(loop, ())
     assert not is_over_rows(loop, {"a_1"})
     assert not is_over_rows(over("x", *loop.body[2:]), ()), "no row of its own"
-    assert not is_over_rows(over("c", *loop.body, loop), ()), "rows inside of rows"
+    assert is_over_rows(over("c", loop), ()), "rows inside"
     outside = Assign(Value(FLOAT32, 1, "sum"), Value(FLOAT32, 1, "t_1"))
     assert not is_over_rows(over("y", *loop.body, outside), ())
     assert not is_over_rows(over("y", *loop.body, Free(buffer(1))), ())
