@@ -64,7 +64,7 @@ fuzz: setup-dev  ## random cases in every build, an hour of them (SECONDS=60, CA
 fuzz-api: setup-dev  ## ten minutes of requests to the whole API, each answer held to its description (SECONDS=60, SEED=1)
 	@$(BIN)/python tests/support/fuzz_api.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
-fuzz-inputs: $(FUZZ_STAMP)  ## an hour of hostile documents, expressions, importers, images or api (TARGET=documents, SECONDS=60)
+fuzz-inputs: $(FUZZ_STAMP)  ## an hour of hostile documents, strategies, platforms, schedules, images, ... (TARGET=documents, SECONDS=60)
 	@$(BIN)/python tests/support/fuzz_inputs.py $(or $(TARGET),documents) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 lint: setup-dev  ## format, lint, types, and which package may import which

@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of what reads untrusted input, by atheris, for so many seconds.
 
-    python tests/support/fuzz_inputs.py documents|expressions|importers|images [--seconds 3600] [--seed 1]
+    python tests/support/fuzz_inputs.py documents|expressions|strategies|... [--seconds 3600] [--seed 1]
     python tests/support/fuzz_inputs.py documents --replay FILE
 
 `make fuzz-inputs` runs it. An input is wrong where anything but a documented refusal leaves its reader, where it takes

@@ -56,19 +56,27 @@ class Undocumented(Exception):
 def told(error: Exception) -> str:
     """The problems of a refusal. Undocumented where one has no known code, or a place that is none."""
     from tilesmith.scheduler.errors import DocumentError, InternalError
-    from tilesmith.scheduler.frontends.document.codes import CODES
 
     if isinstance(error, InternalError):
         raise error
     if isinstance(error, DocumentError):
         for p in error.problems:
-            if p.code not in CODES or (p.pointer and not p.pointer.startswith("/")) or not p.message:
+            if p.code not in _codes() or (p.pointer and not p.pointer.startswith("/")) or not p.message:
                 raise Undocumented(f"a problem without code, place or message: {p!r}")
         if not error.problems:
             raise Undocumented("a refusal without a problem")
     if not str(error):
         raise Undocumented(f"{type(error).__name__} without a message")
     return f"{type(error).__name__}: {error}"
+
+
+@cache
+def _codes() -> frozenset[str]:
+    """The codes of problems: those of documents, and those of rules over expressions."""
+    from tilesmith.scheduler.frontends.document.codes import CODES
+
+    page = (ROOT / "docs/rules.md").read_text(encoding="utf-8").partition("## The library")[0]
+    return frozenset((*CODES, *re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)))
 
 
 def _documents() -> Iterator[dict[str, Any]]:
@@ -143,21 +151,28 @@ class Documents:
         return "\n".join((canonical_json(pipeline), schedule, made.source.code, *warnings))
 
     def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
-        from tilesmith.scheduler.errors import TilesmithError
-        from tilesmith.scheduler.frontends.document.limits import Limits
-        from tilesmith.scheduler.frontends.document.safe_loader import read_json, read_yaml, sniff_yaml
+        return _mutated_document(rng, content, _donors(), self.words(), lambda data: plain(data, most))
 
-        if rng.random() < 0.1:
-            return plain(content, most)
-        try:
-            tree = (read_yaml if sniff_yaml(content) else read_json)(content, Limits())
-        except TilesmithError:
-            tree = None
-        if not isinstance(tree, dict | list):
-            return plain(content, most)
-        changed = mutated_tree(rng, tree, _donors(), self.words())
-        text = _as_yaml(changed) if rng.random() < 0.1 else json.dumps(changed)
-        return text.encode("utf-8", "surrogatepass")
+
+def _mutated_document(
+    rng: Random, content: bytes, donors: Sequence[Any], words: Sequence[str], plain: Callable[[bytes], bytes]
+) -> bytes:
+    """The document, in JSON or YAML, changed as a tree of values, or now and then as bytes."""
+    from tilesmith.scheduler.errors import TilesmithError
+    from tilesmith.scheduler.frontends.document.limits import Limits
+    from tilesmith.scheduler.frontends.document.safe_loader import read_json, read_yaml, sniff_yaml
+
+    if rng.random() < 0.1:
+        return plain(content)
+    try:
+        tree = (read_yaml if sniff_yaml(content) else read_json)(content, Limits())
+    except TilesmithError:
+        tree = None
+    if not isinstance(tree, dict | list):
+        return plain(content)
+    changed = mutated_tree(rng, tree, donors, words)
+    text = _as_yaml(changed) if rng.random() < 0.1 else json.dumps(changed)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _as_yaml(document: Any) -> str:
@@ -170,6 +185,161 @@ def _as_yaml(document: Any) -> str:
 @cache
 def _donors() -> list[Any]:
     return list(_documents())
+
+
+_SCHEDULED = ("blur", "harris", "max_filter", "bilateral_grid", "unsharp")
+"""Shipped pipelines that documents of schedules are of; strategies and platforms are tried on the first."""
+
+
+@cache
+def _shipped(name: str) -> Any:
+    from tilesmith.scheduler import pipelines
+
+    return pipelines.load(name)
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """Strategies: read, written again, and applied to a pipeline."""
+
+    instrumented: ClassVar = ("tilesmith.scheduler.strategies", "tilesmith.scheduler.rewrites.expression_rules")
+
+    @staticmethod
+    @cache
+    def documents() -> list[Any]:
+        """Those that are shipped, and those of the docs."""
+        from tilesmith.scheduler.frontends.document.limits import Limits
+        from tilesmith.scheduler.frontends.document.safe_loader import read_yaml
+
+        files = sorted(ROOT.glob("tilesmith/scheduler/strategies/catalog/*.yaml"))
+        texts = [path.read_text(encoding="utf-8") for path in files]
+        for page in ("strategies", "rules"):
+            texts += re.findall(r"^```yaml\n(.*?)^```", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8"), _LINES)
+        return [read_yaml(text, Limits()) for text in texts if text.startswith("strategy:")]
+
+    def seeds(self) -> Iterator[bytes]:
+        yield from (json.dumps(document).encode() for document in self.documents())
+
+    def words(self) -> Sequence[str]:
+        from tilesmith.scheduler.strategies.document import document_words
+        from tilesmith.scheduler.strategies.registry import RULES
+
+        return (*RULES, *document_words(), *_language_words())
+
+    def read(self, content: bytes) -> str:
+        from tilesmith import platforms
+        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.errors import TilesmithError
+        from tilesmith.scheduler.strategies import document as strategies
+
+        machine = platforms.load("i7-6700")
+        try:
+            strategy = strategies.load_text(content)
+            if strategies.from_document(strategy.to_document()) != strategy:
+                raise Undocumented("the document that is written is another strategy")
+            found = decide(_shipped(_SCHEDULED[0]), machine, Options(strategy=strategy))
+        except TilesmithError as error:
+            return told(error)
+        return generated(found.plan, machine, lambda: 0.0).source.code
+
+    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
+        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
+
+
+@dataclass(frozen=True)
+class Platforms:
+    """Descriptions of machines: read, written again, and scheduled for."""
+
+    instrumented: ClassVar = ("tilesmith.platforms", "tilesmith.cost_models")
+
+    @staticmethod
+    @cache
+    def documents() -> list[Any]:
+        """Those of the catalog."""
+        from tilesmith import platforms
+
+        return [platforms.to_document(platforms.load(name)) for name in platforms.catalog_names()]
+
+    def seeds(self) -> Iterator[bytes]:
+        yield from (json.dumps(document).encode() for document in self.documents())
+
+    def words(self) -> Sequence[str]:
+        return ("gcc", "clang", "-O3", "x86-64", "avx2", "neon", "opencl", "inclusive", "write_back")
+
+    def read(self, content: bytes) -> str:
+        from tilesmith import platforms
+        from tilesmith.platforms import PlatformError
+        from tilesmith.platforms.documents import load_text
+        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.errors import TilesmithError
+
+        try:
+            machine = load_text(content)
+            if platforms.parse(platforms.to_document(machine)) != machine:
+                raise Undocumented("the document that is written is another platform")
+            found = decide(_shipped(_SCHEDULED[0]), machine, Options())
+            return generated(found.plan, machine, lambda: 0.0).source.code
+        except (TilesmithError, PlatformError) as error:
+            return told(error)
+
+    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
+        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Schedules as a person writes them: read, written again, checked, priced, and made C of."""
+
+    instrumented: ClassVar = (
+        *(f"tilesmith.scheduler.{part}" for part in ("ir.schedule", "legality", "lowering")),
+        "tilesmith.scheduler.rewrites",
+    )
+
+    @staticmethod
+    @cache
+    def documents() -> list[Any]:
+        """What both methods decide on."""
+        from tilesmith import platforms
+        from tilesmith.scheduler.compiler import Options, decide
+        from tilesmith.scheduler.ir.schedule import document as schedules
+
+        made = (
+            decide(_shipped(name), platforms.load("i7-6700"), Options(method=method))
+            for name in _SCHEDULED
+            for method in ("default", "taco2019")
+        )
+        return [schedules.to_document(found.plan.schedule) for found in made]
+
+    def seeds(self) -> Iterator[bytes]:
+        yield from (json.dumps(document).encode() for document in self.documents())
+
+    def words(self) -> Sequence[str]:
+        from tilesmith.scheduler.ir.schedule.primitives import registry
+
+        levels = ("x.inner", "x.outer", "y.inner", "y.outer", "root", "inline", "memory", "registers", "output")
+        return (*levels, *(primitive.key for primitive in registry.primitives()))
+
+    def read(self, content: bytes) -> str:
+        from tilesmith import platforms
+        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.errors import TilesmithError
+        from tilesmith.scheduler.frontends.document.limits import Limits
+        from tilesmith.scheduler.frontends.document.safe_loader import read_json
+        from tilesmith.scheduler.ir.schedule import document as schedules
+
+        machine = platforms.load("i7-6700")
+        try:
+            schedule = schedules.from_document(read_json(content, Limits()))
+            if schedules.from_document(schedules.to_document(schedule)) != schedule:
+                raise Undocumented("the document that is written is another schedule")
+            name = schedule.pipeline if schedule.pipeline in _SCHEDULED else _SCHEDULED[0]
+            found = decide(_shipped(name), machine, Options(schedule=schedule))
+            return generated(found.plan, machine, lambda: 0.0).source.code
+        except TilesmithError as error:
+            return told(error)
+
+    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
+        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
 
 
 @dataclass(frozen=True)
@@ -434,6 +604,9 @@ def _pictures() -> Iterator[bytes]:
 TARGETS: dict[str, Target] = {
     "documents": Documents(),
     "expressions": Expressions(),
+    "strategies": Strategies(),
+    "platforms": Platforms(),
+    "schedules": Schedules(),
     "importers": Importers(),
     "images": Images(),
 }
