@@ -259,6 +259,23 @@ def test_short_elements_are_picked_part_by_part(size: int, stride: int, permutat
     assert terms(counts(own), platform)["in core"] == pytest.approx(steps)
 
 
+@pytest.mark.parametrize(("size", "stride", "permutations", "loads"), [(2, 2, 0, 1), (2, 4, 2, 2), (1, 4, 0, 1)])
+def test_all_short_elements_of_a_stride_are_parts_of_longer_ones(
+    size: int, stride: int, permutations: int, loads: int
+) -> None:
+    """These are loaded once, their even and odd ones picked by two permutations each, and each part is shifted."""
+    platform = machine(row_start_ns=0.0, load_cycles=1.0, shuffle_cycles=1.0).model_copy(update={"vector_bytes": 32})
+    moved = (Transfer("strided", size, float(stride), stride, True),)
+    own = work(operations=(), stores=(), lanes=8, loads=moved)
+    steps = loads + 2 * permutations + stride * platform.ecm_parameters.i32.add
+    if (size, stride) == (2, 2):
+        assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * steps)
+    assert terms(counts(own), platform)["in core"] <= 1e3 * steps
+    (apart,) = (t._replace(whole=False) for t in moved)
+    picked = work(operations=(), stores=(), lanes=8, loads=(apart,))
+    assert terms(counts(picked), platform)["in core"] > terms(counts(own), platform)["in core"]
+
+
 def test_elements_of_several_lanes_are_a_load_and_a_permutation() -> None:
     """Of fewer elements, which cross lines as seldom."""
     platform = machine(row_start_ns=0.0, load_cycles=1.0, unaligned_load_cycles=3.0, shuffle_cycles=0.5)

@@ -35,13 +35,15 @@ MOST_PIECES = 16
 
 class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
-    `stride`th; `shared` ones are each of `stride` lanes; `pixels` have `stride` channels; a `table` has `stride` parts,
-    each of as many elements as the longest look-up has; of `transposed` ones `stride` of each row come at once."""
+    `stride`th, or the `whole` of each stride one by one; `shared` ones are each of `stride` lanes; `pixels` have
+    `stride` channels; a `table` has `stride` parts, each of as many elements as the longest look-up has; of
+    `transposed` ones `stride` of each row come at once."""
 
     way: Way
     bytes: int
     times: float
     stride: int = 1
+    whole: bool = False
 
 
 class Chain(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log2
+from math import inf, log2
 
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
@@ -194,7 +194,8 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             # whole vectors, from which lanes are picked two by two, or each lane alone
             loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
             each = min(loaded, lanes)
-            return t.times * (each * p.load_cycles + max(each - 1, vectors) * _picked(t, m))
+            picked = t.times * (each * p.load_cycles + max(each - 1, vectors) * _picked(t, m))
+            return min(picked, _shifted(t, lanes, loaded, m))
         case "table" if _pieces(t, m):
             return t.times * vectors * _pieces(t, m) * max(1.0, m.table_entries / m.vector_bytes) * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
@@ -209,6 +210,19 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
         case "pixels":
             return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
     return 0.0
+
+
+def _shifted(t: Transfer, lanes: int, loaded: float, m: Machine) -> float:
+    """Cycles of short elements, where all of each stride are read, as parts of longer ones that an instruction
+    permutes: those of a stride are loaded once, the longer ones picked once, and each part is shifted into its place.
+    Infinite of others."""
+    p, longer = m.parameters, min(m.core.instructions.permuted_bytes, t.bytes * t.stride)
+    if t.bytes >= longer or not t.whole or t.stride & (t.stride - 1):
+        return inf
+    registers, levels = max(1.0, lanes * longer / m.vector_bytes), log2(t.bytes * t.stride / longer)
+    one = m.vector_bytes <= m.core.instructions.narrowest_bytes or m.table_entries >= TABLE_ENTRIES
+    joined = levels * t.times * t.bytes / longer * registers * p.shuffle_cycles * (1 if one else 2)
+    return max(1.0, t.times / t.stride) * loaded * p.load_cycles + joined + t.times * registers * p.i32.add
 
 
 def _picked(t: Transfer, m: Machine) -> float:

@@ -12,7 +12,7 @@ from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.interleaved_channels import fours
 from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import Read, StageFacts, box_points
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
@@ -61,7 +61,8 @@ def loads(
         return (Transfer("unaligned", size, times),)
     before = producer.storage[: producer.storage.index(moving[0])]
     distance = 1 if flat else prod(producer.extent(d) for d in before)
-    return _along(distance, spans[0], size, times, run.lanes)
+    dense = 2 * times >= box_points(read.roughly)  # rows side by side share some of what one of them reads
+    return _along(distance, spans[0], size, times, run.lanes, dense)
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
@@ -88,14 +89,15 @@ def _table(producer: StageFacts, read: Read, run: Run) -> int:
     return parts if parts <= MOST_PARTS and all(s.var != run.row for s in others) else 0
 
 
-def _along(apart: int, span: Span, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
-    """Elements so far `apart` in a producer that follow the row of the reader by `span`."""
+def _along(apart: int, span: Span, size: int, times: float, lanes: int, dense: bool) -> tuple[Transfer, ...]:
+    """Elements so far `apart` in a producer that follow the row of the reader by `span`, `dense` ones without gaps."""
     rate = abs(float(span.rate))
     varying = rate < 1 and lanes * rate % 1 != 0  # lanes that share an element are not the same ones in each vector
     if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying:
         return (Transfer("gathered", size, times),)
     if apart > 1 or rate > 1:
-        return (Transfer("strided", size, times, int(max(1, rate) * apart)),)
+        whole = dense and apart == 1 and 1 + float(span.width) >= rate
+        return (Transfer("strided", size, times, int(max(1, rate) * apart), whole),)
     if rate < 1:
         return (Transfer("shared", size, times, int(1 / rate)),)
     places = 1 + float(span.width)
