@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import struct
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,39 @@ def test_a_test_that_was_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_escapes(confined: str) -> None:
     assert found_escapes.__wrapped__(sandbox.in_force()) == ()
+
+
+AS_NOBODY = """
+import json, sys
+root, starts = json.loads(sys.argv[1])
+sys.path.append(root)
+from tilesmith.app.runtime import confinement
+from tilesmith.app.runtime.launcher import launch
+found = [confinement.found_escapes(how) for how in ("bubblewrap", "landlock", "none")]
+for launch._START in starts:
+    found.append(confinement.found_escapes.__wrapped__("landlock"))
+print(json.dumps(found))
+"""
+NOBODY = 65534
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the other tests are those of a user that is not root")
+def test_nothing_escapes_from_who_is_not_root() -> None:
+    """The launcher stands alone: any Python that this user may start runs it."""
+    asked = json.dumps([str(Path(__file__).parents[2]), list(STARTS.values())])
+    for python in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
+        with suppress(OSError):
+            done = subprocess.run(
+                [os.path.realpath(python), "-I", "-S", "-c", AS_NOBODY, asked], cwd="/", user=NOBODY, group=NOBODY,
+                extra_groups=[], env={"PATH": os.environ["PATH"], "TMPDIR": "/tmp"}, capture_output=True, check=False,
+            )  # fmt: skip
+            if b"ModuleNotFoundError: No module named 'tilesmith'" not in done.stderr:
+                break
+    else:
+        pytest.skip("neither a Python nor this folder are open to other users")
+    bubblewrap, landlock, none, *others = json.loads(done.stdout)
+    assert [bubblewrap, landlock, *others] == [[]] * (2 + len(STARTS))
+    assert {*none} == {*ATTEMPTS} - {"descriptors"}
 
 
 def test_the_attempts_succeed_where_nothing_confines_them() -> None:
