@@ -34,9 +34,11 @@ from tilesmith.scheduler.search.tile_sizes import Tiling
 from tilesmith.scheduler.search.update_loops import update_loops
 
 
-def finished(tiling: Tiling, platform: Platform, strict: bool = False) -> Group:
-    """The group that was decided. Only a loop of several tiles has threads."""
-    group = group_of(tiling.members, tiling.order, tiling.choices, platform, strict)
+def finished(
+    tiling: Tiling, platform: Platform, strict: bool = False, known: dict[Hashable, Placement] | None = None
+) -> Group:
+    """The group that was decided. Only a loop of several tiles has threads. See `group_of`."""
+    group = group_of(tiling.members, tiling.order, tiling.choices, platform, strict, known)
     folded = {s.stage: s.folded for s in tiling.counts.stages}
     placements = tuple(
         p if p.compute == INLINE or p.storage == "registers" else replace(p, fold=folded[p.stage])

@@ -124,7 +124,8 @@ class Planner(Pricing):
         others = (p for p in self.known.get(segment, self.sketches.get(segment, ())) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
         tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
-        return Settled(finished(tiling, self.platform, self.strict), tiling.counts, tiling.cost, tiling)
+        group = finished(tiling, self.platform, self.strict, self.placed)
+        return Settled(group, tiling.counts, tiling.cost, tiling)
 
     def _sketched(self, segment: Segment) -> tuple[GroupCandidate, ...]:
         """One plan a shape, in strips, best first."""
