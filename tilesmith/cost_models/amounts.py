@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any, TypeAlias
 
@@ -25,6 +26,11 @@ def smallest(a: Amount, b: Amount) -> Amount:
     if isinstance(a, ndarray) or isinstance(b, ndarray):
         return np.minimum(a, b)
     return a if a <= b else b
+
+
+def summed(amounts: Sequence[Amount]) -> Amount:
+    """The sum, from the first on; 0 of none. Of a single array it is that array."""
+    return sum(amounts[1:], amounts[0]) if amounts else 0.0
 
 
 def ceiling(a: Amount) -> Amount:

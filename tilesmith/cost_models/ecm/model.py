@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from numpy import ndarray
 
-from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest
+from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest, summed
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.ecm.columns import lost_between_steps, reached, translation
 from tilesmith.cost_models.ecm.doubts import doubts
@@ -78,7 +78,7 @@ class Ecm:
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The time of a group, all of it together."""
         found, start = self._priced(counts, machine_of(platform), platform.threads)
-        return sum((sum(terms, 0.0) for terms in found), 0.0) + start
+        return summed([summed(terms) for terms in found]) + start
 
     def traffic(self, counts: GroupCounts, platform: Platform) -> dict[str, tuple[Amount, ...]]:
         """Bytes that each stage that is run loads and stores through the first cache, the second, ...; the last are
@@ -129,20 +129,20 @@ def _terms(
     caches = _caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
-    together = [sum(amounts, 0.0) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
+    together = [summed(amounts) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
     p, asked = m.parameters, group.prefetch / (group.prefetch + m.core.pages.page_bytes)
     ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
         own, *levels, memory, _ = together if w.in_output else (alone, *moved)
-        inside = sum(levels, 0.0)
+        inside = summed(levels)
         long = of.followed * p.prefetch_share
         added = _beside(_beside(own, inside, p.cache_hidden_share * long), memory, ahead * long) - own
         scale = added / largest(inside + memory, 1e-30)
         *levels, memory, waits = moved
-        times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
         parts = (alone, *(time * scale for time in levels), memory * scale + waits)
-        found.append(tuple(sum(amounts, 0.0) for amounts in zip(parts, *times_of_passes, strict=True)))
+        times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
+        found.append(tuple(map(summed, zip(parts, *times_of_passes, strict=True))) if times_of_passes else parts)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 
-from tilesmith.cost_models.amounts import Amount, largest, smallest
+from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
 from tilesmith.scheduler.features.cache_traffic import Array, Traffic, pad_bytes
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
@@ -181,8 +181,7 @@ class Layers:
 
 def _parts_moved(arrays: Sequence[tuple[Array, float]], level: int) -> Amount:
     """Bytes of these parts of arrays that are touched in all, counted at a level (see `Array.moved`)."""
-    moved = [array.moved(level) if part == 1.0 else array.moved(level) * part for array, part in arrays]
-    return sum(moved[1:], moved[0]) if moved else 0.0
+    return summed([array.moved(level) if part == 1.0 else array.moved(level) * part for array, part in arrays])
 
 
 def _step_bytes(producer: StageFacts, read: Read, row: str | None, line_bytes: int) -> int:

@@ -30,11 +30,12 @@ class Axis:
     sizes: Sizes
     counts: Sizes
     last: Sizes
+    is_cut: bool = field(init=False)
+    """Whether any candidate has several tiles."""
 
-    @property
-    def is_cut(self) -> bool:
-        """True if any candidate has several tiles."""
-        return bool(self.counts.max() > 1) if isinstance(self.counts, ndarray) else self.counts > 1
+    def __post_init__(self) -> None:
+        counts = self.counts
+        object.__setattr__(self, "is_cut", bool(counts.max() > 1) if isinstance(counts, ndarray) else counts > 1)
 
 
 def axis(dim: str, extent: int, sizes: list[int], position: int = 0, axes: int = 1) -> Axis:
