@@ -146,14 +146,18 @@ def test_a_step_of_a_window_whose_planes_would_wait_is_computed_again_for_each_r
     assert kept["gz_y"].storage == "registers"
 
 
-def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone() -> None:
-    """Prefetches are all that one stage without windows could gain, as its vectors are no lines."""
+def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefetches are all that one stage without windows could gain, as its vectors are no lines. What the schedule of
+    the paper costs is told, as much as it is."""
+    choose, choices = method._chosen, []
+    monkeypatch.setattr(method, "_chosen", lambda *of: choices.append(choose(*of)) or choices[-1])
     pipeline, platform = planar({"curve": "sqrt(input(x, y)) / 3.0"}, 2560, 1536), machine(vector_bytes=32, threads=1)
     found = autoschedule(pipeline, platform, SearchOptions("default", top=2))
     paper, asking = (c.schedule.groups[0] for c in found.candidates)
     assert asking == replace(paper, prefetch=ahead_bytes(platform))
     first, second = (float(c.predicted.total) for c in found.candidates)
     assert second < PARAMS.paper_gain * first
+    assert choices[0].least == choices[0].tried[0][0] == pytest.approx(first)
 
 
 def test_as_many_schedules_are_listed_as_are_wanted() -> None:

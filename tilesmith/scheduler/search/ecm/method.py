@@ -78,6 +78,7 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     gains = least <= papers * PARAMS.paper_gain and not _only_asks(plans, as_paper)
     if not gains and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
+        papers = sum(p.total for p in plans)
         tried.insert(0, (papers, as_paper))
         return _Choice([as_paper, *close], tried, as_paper, plans, papers, cost, as_paper=True)
     return _Choice(close, tried, close[first], plans, least, cost)
