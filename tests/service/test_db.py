@@ -127,7 +127,7 @@ def test_forms_are_packed_and_unpacked_again(database):
 def test_forms_are_packed_without_a_vocabulary_where_an_earlier_version_reads_them(database):
     """0017."""
     forms = {"explain": b'{"predicted":{"total":2.5}}', "platform.json": b'{"name":"host"}', "schedule.json": b"{}"}
-    kept = forms | {"explain": without_answered(forms["explain"], {"predicted": {"total": 2.5}})}
+    kept = without_answered(forms, {"predicted": {"total": 2.5}})
     answer = b'{"predicted":{"total":2.5}}'
     with database.write() as connection:
         connection.execute(text(UNMEASURED), {"id": "a"})

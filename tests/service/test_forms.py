@@ -46,15 +46,18 @@ def test_forms_of_before_are_read():
     assert unpack_one(zlib.compress(b"[1]")) == b"[1]"
     with pytest.raises(zlib.error, match="end"):
         unpack_one(pack_one(b"[1]")[:-5])
-    assert with_answered(b'{"predicted":{"total":2.5}}', b"{}") == b'{"predicted":{"total":2.5}}'
+    forms = {"explain": b'{"predicted":{"total":2.5}}'}
+    assert with_answered(forms, b"{}") == forms
 
 
 def test_what_the_answer_has_is_left_out():
     form, answer = b'{"a":[],"predicted":{"total":2.5},"groups":[{"b":1}]}', {"predicted": {"total": 2.5}, "groups": []}
-    short = without_answered(form, answer)
-    assert b"2.5" not in short
-    assert b'"groups":[{"b":1}]' in short
-    assert with_answered(short, json.dumps(answer).encode()) == form
+    forms = {"explain": form, "schedule.json": form, "pipeline.json": form}
+    short = without_answered(forms, answer)
+    assert b"2.5" not in short["explain"]
+    assert b'"groups":[{"b":1}]' in short["schedule.json"]
+    assert short["pipeline.json"] == form
+    assert with_answered(short, json.dumps(answer).encode()) == forms
 
 
 def test_the_vocabulary_stays_as_it_is():

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import lzma
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilesmith.app.service.schedules.answers import compact
+from tilesmith.app.service.schedules.answers import REPEATING, compact
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 1, "lc": 4, "lp": 0, "pb": 0, "dict_size": 1 << 16}]
 """LZMA of text (contexts of a byte and a half, no alignment), with a window of 64 KiB: memory for one of 1 MiB takes
@@ -47,25 +47,28 @@ def unpack_one(packed: bytes) -> bytes:
     return content
 
 
-def without_answered(form: bytes, answer: Mapping[str, Any]) -> bytes:
-    """The form, in compact JSON, without the parts that the answer has, too."""
-    for name in _SHARED:
-        if name in answer:
-            form = form.replace(_part(name, answer[name]), _part(name, _AS_ANSWERED))
-    return form
+def without_answered(forms: Mapping[str, bytes], answer: Mapping[str, Any]) -> dict[str, bytes]:
+    """The forms, those in compact JSON without the parts that the answer has, too."""
+    parts = [(_part(name, answer[name]), _part(name, _AS_ANSWERED)) for name in _SHARED if name in answer]
+    return {name: _replaced(form, parts) if name in REPEATING else form for name, form in forms.items()}
 
 
-def with_answered(form: bytes, answer: bytes) -> bytes:
-    """The form with the parts that `without_answered` left out."""
-    for name in _SHARED:
-        left_out = _part(name, _AS_ANSWERED)
-        if left_out in form:
-            form = form.replace(left_out, _part(name, json.loads(answer)[name]))
-    return form
+def with_answered(forms: Mapping[str, bytes], answer: bytes) -> dict[str, bytes]:
+    """The forms with the parts that `without_answered` left out."""
+    wanted = [name for name in _SHARED if any(_part(name, _AS_ANSWERED) in forms.get(form, b"") for form in REPEATING)]
+    found = json.loads(answer) if wanted else {}
+    parts = [(_part(name, _AS_ANSWERED), _part(name, found[name])) for name in wanted]
+    return {name: _replaced(form, parts) if name in REPEATING else form for name, form in forms.items()}
 
 
 def _part(name: str, value: Any) -> bytes:
     return f'"{name}":{compact(value)}'.encode()
+
+
+def _replaced(form: bytes, parts: Sequence[tuple[bytes, bytes]]) -> bytes:
+    for before, after in parts:
+        form = form.replace(before, after)
+    return form
 
 
 def pack(forms: Mapping[str, bytes]) -> bytes:

@@ -30,7 +30,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.schedules.answers import ANSWER, REPEATING, Answer, compact, is_made, media_type
+from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
 from tilesmith.app.service.schedules.packing import (
     pack,
     pack_one,
@@ -90,7 +90,7 @@ def kept(db: Database, schedule_id: str) -> tuple[bytes, dict[str, bytes]] | Non
     if row is None:
         return None
     answer, forms = unpack_one(row.answer), unpack(row.others)
-    return answer, {name: with_answered(form, answer) if name in REPEATING else form for name, form in forms.items()}
+    return answer, with_answered(forms, answer)
 
 
 def others(db: Database, schedule_id: str) -> dict[str, bytes]:
@@ -146,10 +146,8 @@ def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str, owner: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
-    kept = {
-        name: without_answered(form, answer.body) if name in REPEATING else form for name, form in answer.forms.items()
-    }
-    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": pack(kept)}
+    others = pack(without_answered(answer.forms, answer.body))
+    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": others}
     size = len(forms["answer"]) + len(forms["others"])
     row = {
         "id": answer.id,
