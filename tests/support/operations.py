@@ -218,6 +218,13 @@ def _conversions() -> list[Case]:
         if element == "i32":
             lines += [
                 "%tz = narrow {a}, {b} : i16x8 %tu = shuffle %tz, %tz [0, 3, 5, 7] : i16x4 %r = cast %tu : {T}",
+                "%tz = narrow {a}, {b} : i16x8 %r = widen_part %tz part 0 : {T}",
+                "%tz = narrow {a}, {b} : i16x8 %tu = shuffle %tz, %tz [2, 3, 0, 1, 6, 7, 12, 13] : i16x8 "
+                "%r = widen_part %tu part 1 : {T}",
+                "%tx = cast {a} : u8x4 %ty = cast {b} : u8x4 %tz = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : u8x8 "
+                "%tv = shuffle %tz, %tz [7, 0, 6, 1, 5, 2, 4, 3, 0, 1, 2, 3, 4, 5, 6, 7] : u8x16 "
+                "%tw = widen_part %tv part 2 : {T} %tq = widen_part %tv part 0 : {T} "
+                "%ts = widen_part %tv part 3 : {T} %tt = %tw + %tq : {T} %r = %tt - %ts : {T}",
                 "%tx = cast {a} : i16x4 %ty = cast {b} : i16x4 "
                 "%tu = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : i16x8 %r = dot_pairs %tu, %tu : {T}",
                 "%tx = cast {a} : u8x4 %ty = cast {b} : u8x4 %tz = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : u8x8 "

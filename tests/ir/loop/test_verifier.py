@@ -75,6 +75,8 @@ WRONG = [
     ("%v = broadcast 1:i32 : i16x4", "an operand is int32"),
     ("%v = lanes 0 [0, 1] : i32x2 %w = shuffle %v, %v [0, 4] : i32x2", "every lane of the result is one of those"),
     ("%v = lanes 0 [0, 1] : i32x2 %w = narrow %v, %v : i32x4", "two vectors become one of half their bits"),
+    ("%v = lanes 0 [0, 1, 2, 3] : i32x4 %w = widen_part %v part 0 : i32x2", "as wide as a group"),
+    ("%v = lanes 0 [0, 1, 2, 3] : i32x4 %w = widen_part %v part 2 : i64x2", "one of a group"),
     ("%v = lanes 0 [0, 1] : i32x2 %w = sum_neighbours %v, 0:i32 : i64", "unsigned neighbours"),
     ("%v = lanes 0 [0, 1] : i32x2 %w = dot_pairs %v, %v : i32", "pairs of int16"),
     ("%v = load a_data[0] : i32", "elements of @a_data are float32"),
