@@ -98,12 +98,24 @@ def test_a_test_that_was_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) ->
     def killed_once(mechanism: Mechanism) -> tuple[str, ...]:
         tried.append(mechanism)
         if len(tried) == 1:
-            raise confinement._Killed
+            raise confinement._Inconclusive
         return ()
 
     monkeypatch.setattr(confinement, "_tried", killed_once)
     assert found_escapes.__wrapped__("bubblewrap") == ()
     assert tried == ["bubblewrap"] * 2
+
+
+def test_a_test_that_is_slow_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that starts on a busy machine is confined by bubblewrap all the same."""
+
+    def slow(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("bwrap", 20)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(confinement.subprocess, "run", slow)
+        with pytest.raises(confinement._Inconclusive):
+            confinement._tried("bubblewrap")
 
 
 def test_nothing_escapes(confined: str) -> None:
