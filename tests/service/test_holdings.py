@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select
 
+from tilesmith import platforms
 from tilesmith.app.service.tables import holdings, kept_forms, pipelines
 
 
@@ -51,6 +52,16 @@ def test_what_a_token_has_stored_is_counted_and_counted_off(holder, pipeline):
     assert held(service)["mine"] == (0, 0)
 
 
+def test_platforms_are_counted(holder):
+    service, tokens = holder()
+    mine = tokens.create("mine", ("submit",))
+    machine = {**platforms.to_document(platforms.get("i7-6700")), "name": "mine"}
+    for status in (201, 200):
+        answer = service.client.post("/v1/platforms", json=machine, headers=bearer(mine))
+        assert answer.status_code == status, answer.text
+        assert 1000 < held(service)["mine"][1] < 5000
+
+
 def test_a_token_stores_no_more_schedules_than_it_may(holder, pipeline):
     service, tokens = holder(schedules_per_token=2)
     mine, other = tokens.create("mine", ("submit",)), tokens.create("other", ("submit",))
@@ -67,15 +78,28 @@ def test_a_token_stores_no_more_schedules_than_it_may(holder, pipeline):
     assert ask(service, mine, pipeline("d")).status_code == 201
 
 
-@pytest.mark.parametrize("kind", ["schedules", "pipelines", "strategies"])
+@pytest.mark.parametrize("kind", ["schedules", "pipelines", "platforms", "strategies", "projects/p/results"])
 def test_a_token_stores_no_more_bytes_than_it_may(holder, pipeline, kind):
     service, tokens = holder(stored_bytes_per_token=1)
     mine = tokens.create("mine", ("submit",))
     assert ask(service, mine, pipeline("a")).status_code == 201  # what it has is looked at before
-    body = {"schedules": {"pipeline": pipeline("b")}, "pipelines": pipeline("b"), "strategies": {}}[kind]
+    machine = {**platforms.to_document(platforms.get("i7-6700")), "name": "mine"}
+    bodies = {"pipelines": pipeline("b"), "platforms": machine, "strategies": {}}
+    bodies["projects/p/results"] = {"branch": "main", "commit": "5f0c8f3b", "results": [{"schedule_id": "0" * 32}]}
+    body = bodies.get(kind, {"pipeline": pipeline("b")})
     refused = service.client.post(f"/v1/{kind}", json=body, headers=bearer(mine))
     assert (refused.status_code, refused.json()["code"]) == (507, "token_full"), refused.text
     assert refused.json()["setting"] == "TILESMITH_STORED_BYTES_PER_TOKEN"
+
+
+def test_results_of_projects_are_counted(holder, pipeline):
+    service, tokens = holder()
+    mine = tokens.create("mine", ("submit",))
+    schedule = ask(service, mine, pipeline("a")).json()["id"]
+    before = held(service)["mine"][1]
+    body = {"branch": "main", "commit": "5f0c8f3b1d0f4d1c", "results": [{"schedule_id": schedule}]}
+    assert service.client.post("/v1/projects/p/results", json=body, headers=bearer(mine)).status_code == 201
+    assert 100 < held(service)["mine"][1] - before < 1000
 
 
 def test_without_tokens_there_is_no_limit(start, pipeline):

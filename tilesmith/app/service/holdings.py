@@ -1,7 +1,7 @@
 """Holdings: how much each client has stored, kept as it changes, and the limits for one that shows a token.
 
-What counts are schedules, with the forms that cannot be made again, and documents of pipelines and strategies. Limits
-are looked at before something is made: they hold but for what is being made meanwhile.
+Schedules count, with the forms that cannot be made again, documents of pipelines, platforms and strategies, and results
+of projects. Limits are looked at before something is made: they hold but for what is being made meanwhile.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from tilesmith.app.comparison.compare import Comparison, compare, regressed
 from tilesmith.app.comparison.results import Measured, Series
+from tilesmith.app.service import holdings
 from tilesmith.app.service.baselines import repository, schemas
 from tilesmith.app.service.baselines.repository import Commit, Filters, Stored
 from tilesmith.app.service.bodies import described, json_body, text
@@ -56,6 +57,7 @@ def every(services: Services, paging: Paging) -> schemas.ProjectList:
 async def record(project: ProjectName, request: Request, services: Services, token: TokenName) -> schemas.Recorded:
     """Schedules by id: names, predicted times and ways of scheduling are those that the service has of them."""
     asked = await services.engine.model(await json_body(request), schemas.RecordRequest)
+    await asyncio.to_thread(holdings.check, services.db, services.settings)
     at = Commit(project, asked.branch, asked.commit)
     items = [(r.schedule_id, Measured(**r.measured.model_dump()) if r.measured else None) for r in asked.results]
     stored, compared = await asyncio.to_thread(services.baselines.record, at, items, token)
@@ -125,6 +127,7 @@ def acknowledge(
     project: ProjectName, request: schemas.AcknowledgeRequest, services: Services, token: TokenName
 ) -> schemas.ProjectResult:
     """It is the baseline of that commit and of what descends from it, until a nearer ancestor was recorded."""
+    holdings.check(services.db, services.settings)
     at = Commit(project, request.branch, request.commit)
     return _result(services.baselines.acknowledge(at, request.schedule_id, request.reason, token))
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, func, insert, select, tuple_
 
 from tilesmith.app.comparison.results import Measured, Result, Series
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import compact
@@ -50,10 +51,13 @@ class Filters:
 
 
 def add(db: Database, at: Commit, found: Iterable[Result], token: str | None, now_us: int) -> tuple[Stored, ...]:
-    """Keeps results of a commit, all or none."""
+    """Keeps results of a commit, all or none, as the client's that asks."""
     stored = tuple(Stored(str(uuid.uuid4()), at.branch, at.commit, r, token, now_us) for r in found)
+    rows = [_row(at.project, s) for s in stored]
+    size = sum(len(value) for row in rows for value in row.values() if isinstance(value, str | bytes))
     with db.write() as connection:
-        connection.execute(insert(results), [_row(at.project, s) for s in stored])
+        connection.execute(insert(results), rows)
+        holdings.change(db, connection, holdings.owner(), 0, size)
     return stored
 
 

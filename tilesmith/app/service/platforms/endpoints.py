@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Read, Services, Submit
 from tilesmith.app.service.paging import Paging, merged_page
@@ -39,6 +40,7 @@ KIND = "platforms"
 async def add(request: Request, services: Services) -> Response:
     """The body is the description of a machine. Its name may be used once: a name means one machine for ever."""
     machine = await services.engine.read(read, await json_body(request))
+    await asyncio.to_thread(holdings.check, services.db, services.settings)
     known, new = await asyncio.to_thread(services.platforms.add, machine)
     return JSONResponse(_platform(known), 201 if new else 200, {"Location": f"/v1/platforms/{known.name}"})
 

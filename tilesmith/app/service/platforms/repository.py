@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.tables import platforms
@@ -14,11 +15,14 @@ from tilesmith.app.service.tables import platforms
 SUMMARY = (platforms.c.name, platforms.c.kind, platforms.c.created_us)
 
 
-def add(db: Database, name: str, content_id: str, kind: str, document: bytes) -> bool:
-    """True if it was new."""
+def add(db: Database, name: str, content_id: str, kind: str, document: bytes, owner: str) -> bool:
+    """Add a platform of that client's; True if it was new."""
     row = {"name": name, "id": content_id, "kind": kind, "document": document, "created_us": now_us()}
     with db.write() as connection:
-        return db.insert_new(connection, platforms, row)
+        new = db.insert_new(connection, platforms, row)
+        if new:
+            holdings.change(db, connection, owner, 0, len(document))
+        return new
 
 
 def find(db: Database, name: str) -> tuple[str, bytes] | None:

@@ -13,6 +13,7 @@ import structlog
 
 from tilesmith import platforms as machines
 from tilesmith.app.profiler.host import host
+from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.platforms import repository
@@ -84,7 +85,7 @@ class Platforms:
         built_in = self.built_in.get(name)
         if built_in is not None:
             return self._same(built_in, machine), False
-        if repository.add(self._db, name, content_hash(content), str(machine["kind"]), content):
+        if repository.add(self._db, name, content_hash(content), str(machine["kind"]), content, holdings.owner()):
             return Known(name, "stored", machine), True
         return self._same(self.find(name), machine), False
 
