@@ -33,7 +33,7 @@ def cluster():
         threads_per_worker=1,
         processes=False,
         protocol="tcp",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         resources=resources(MACHINE, VERSION, 1),
         startup_information={FACTS: lambda _: facts},
     ) as made:
