@@ -19,7 +19,7 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.schedule.document import to_document
 
 FEW = settings(
-    max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def _smallest(start: int) -> dict:
     found: list[dict] = []
 
     @seed(start)
-    @settings(FEW, max_examples=300, derandomize=False, phases=(Phase.generate, Phase.shrink))
+    @settings(FEW, max_examples=600, derandomize=False, phases=(Phase.generate, Phase.shrink))
     @given(st.randoms(use_true_random=False))
     def search(random: Random) -> None:
         document = updates_document(random, "drawn")
