@@ -55,6 +55,7 @@ NARROWED = [
     # to convert the result takes as much as to convert what is read
     ("int32(a(x)) * n", "int32(a(x)) * n"),
     ("sum(int32(a(x + r)) * r for r in range(4))", "int32(sum(int16(a(x + r)) * int16(r) for r in range(4)))"),
+    ("float32(uint32(a(x)) * 70000)", "float32(int32(a(x)) * 70000)"),
     # terms of a sum that stays wide stay products of what is short
     ("int32(a(x)) * 2 + int32(b(x)) * 9000", "int32(a(x)) * 2 + int32(b(x)) * 9000"),
     # places are no values

@@ -35,7 +35,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, UINT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, UINT16, UINT32, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import (
     UNBOUNDED,
     Interval,
@@ -200,6 +200,8 @@ class _Narrowing:
         """A conversion of an integer: where the value stays, what is converted may do."""
         if not e.type.is_integer:
             value = self._wide(e.operand)
+            if value.type == UINT32 and self._is_data(e.operand) and self._fits(e.operand, INT32):
+                value = self._cast(value, INT32)  # before AVX-512, vectors of x86 convert those with a sign alone
             return e if value is e.operand else self._cast(value, e.type)
         shorter = e.type.bits < e.operand.type.bits
         stays = self._fits(e.operand, e.type) or _holds(e.type, e.operand.type)
