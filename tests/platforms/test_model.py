@@ -215,8 +215,8 @@ def test_compiler_with_flags_checks_them() -> None:
         ("- " * 20000, "limit_exceeded"),
         ("[" * 60, "bad_syntax"),
         ("x" * 70000, "limit_exceeded"),
-        ("[1, 2]", "not_an_object"),
-        ("", "not_an_object"),
+        ("[1, 2]", "bad_type"),
+        ("", "bad_type"),
         ("2001-99-99", "bad_syntax"),
     ],
 )

@@ -70,3 +70,8 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, kind: str, wron
     monkeypatch.setattr(fuzz_inputs, "SECONDS", 0.05)
     found = fuzz_inputs.judge(Reader(kind), b"")
     assert found == wrong if found is None or wrong is None else found[0].startswith(wrong)
+
+
+@pytest.mark.parametrize("name", ["documents", "strategies", "schedules"])
+def test_a_document_that_is_no_object_has_a_known_code(name: str) -> None:
+    assert fuzz_inputs.judge(TARGETS[name], b"[1]") is None

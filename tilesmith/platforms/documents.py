@@ -29,7 +29,7 @@ _ANY: TypeAdapter[CpuPlatform | OpenClPlatform] = TypeAdapter(AnyPlatform)
 def parse(document: object) -> Platform:
     """The platform that `document` (parsed JSON or YAML) describes; raises PlatformError with every problem."""
     if not isinstance(document, Mapping):
-        raise PlatformError((PlatformProblem("not_an_object", "", "a platform is an object with keys"),))
+        raise PlatformError((PlatformProblem("bad_type", "", "a platform is an object with keys"),))
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         code, message = ("missing_key", "the key is missing") if kind is None else ("unknown_kind", "no such kind")

@@ -84,7 +84,7 @@ def load_text(text: str | bytes, limits: Limits = LIMITS) -> StrategyDocument:
 def from_document(document: object) -> StrategyDocument:
     """The strategy of plain data; raises DocumentError with every problem."""
     if not isinstance(document, Mapping):
-        raise DocumentError((Problem("not_an_object", "", "a strategy is an object with keys", ", ".join(KEYS)),))
+        raise DocumentError((Problem("bad_type", "", "a strategy is an object with keys", ", ".join(KEYS)),))
     reader = _Reader()
     for key in document:
         if key not in KEYS:

@@ -48,7 +48,7 @@ def from_document(document: object) -> Schedule:
     Whether it is legal for a pipeline is `legality.check`'s question.
     """
     if not isinstance(document, Mapping):
-        raise DocumentError((Problem("not_an_object", "", "a schedule is an object with keys"),))
+        raise DocumentError((Problem("bad_type", "", "a schedule is an object with keys"),))
     try:
         model: Any = _schedule_form(*map(primitives_of, (Schedule, Group, Placement))).model_validate(document)
     except ValidationError as error:

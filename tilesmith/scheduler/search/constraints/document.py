@@ -48,7 +48,7 @@ def _form(primitives: tuple[Primitive[Any], ...]) -> tuple[TypeAdapter[Any], tup
 def from_document(document: object) -> Fixed:
     """The decisions that `document` (parsed JSON) fixes; raises DocumentError with every problem of its form."""
     if not isinstance(document, Mapping):
-        raise DocumentError((Problem("not_an_object", "", "fixed decisions are an object of stages by name"),))
+        raise DocumentError((Problem("bad_type", "", "fixed decisions are an object of stages by name"),))
     try:
         parsed = _form(fixable())[0].validate_python(document)
     except ValidationError as error:
