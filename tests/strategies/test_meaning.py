@@ -143,7 +143,8 @@ def test_the_strategies_of_the_paper_make_its_schedules_of_harris() -> None:
         made = seq(catalog.load(name).strategy)(begin(harris, here()))
         assert isinstance(made, State)
         (group,) = made.schedule.groups
-        assert (group.tiles[0].dim, group.tiles[0].size, group.parallel) == ("y", 32, "y.outer")
+        cut = {t.dim: t.size for t in group.tiles if t.size is not None}  # a tile of whole rows is no cut
+        assert (cut, group.parallel) == ({"y": 32}, "y.outer")
         assert group.vector is not None
         kept = {p.stage: p for p in group.placements if p.compute != "inline"}
         rings = {n for n, p in kept.items() if (p.compute, p.store, p.storage) == (rows, "y.outer", "memory")}
