@@ -14,7 +14,7 @@ from support.tools import require_tool
 
 
 def test_iterations_keep_to_themselves() -> None:
-    """Of each kind of case one."""
+    """Cases of twelve seeds: one of each kind."""
     require_tool("gcc")
     assert judged_in_children(range(2000, 2012), "threads") == {}
 

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PLATFORM = host().model_copy(update={"compiler": Compiler(command="gcc", flags=("-O1",))})
 MIB = 1 << 20
 FIRST_CODE = 10
-"""Of the codes that programs of several escapes return; generated code has lower ones of its own."""
+"""First of the codes that programs of several escapes return; generated code has lower ones of its own."""
 NO_NAMESPACES = (
     "from tilesmith.app.runtime.launcher import namespaces; namespaces.enter = lambda *_, **__: False; main()"
 )
@@ -277,7 +277,7 @@ SLEEPING = "#!/bin/sh\nsleep 600 &\nwait\n"
     [*((how, False) for how in (*MECHANISMS, *STARTS, "none")), *((how, True) for how in MECHANISMS)],
 )
 def test_a_worker_that_is_killed_leaves_nothing(tmp_path: Path, how: str, with_launcher: bool) -> None:
-    """Where launchers can make namespaces of processes, not even if they are killed with it."""
+    """Launchers that can make namespaces of processes leave nothing, even if they are killed with the worker."""
     script = tmp_path / "sleeping"
     script.write_text(SLEEPING)
     script.chmod(0o700)

@@ -198,8 +198,26 @@ def _shipped(name: str) -> Any:
     return pipelines.load(name)
 
 
+class _Trees:
+    """Targets that read documents which are trees of values: seeds are documents that are right, and changes take parts
+    of these."""
+
+    @staticmethod
+    def documents() -> list[Any]:
+        raise NotImplementedError
+
+    def words(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    def seeds(self) -> Iterator[bytes]:
+        yield from (json.dumps(document).encode() for document in self.documents())
+
+    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
+        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
+
+
 @dataclass(frozen=True)
-class Strategies:
+class Strategies(_Trees):
     """Strategies: read, written again, and applied to a pipeline."""
 
     instrumented: ClassVar = ("tilesmith.scheduler.strategies", "tilesmith.scheduler.rewrites.expression_rules")
@@ -207,7 +225,7 @@ class Strategies:
     @staticmethod
     @cache
     def documents() -> list[Any]:
-        """Those that are shipped, and those of the docs."""
+        """Strategies that are shipped, and those of the docs."""
         from tilesmith.scheduler.frontends.document.limits import Limits
         from tilesmith.scheduler.frontends.document.safe_loader import read_yaml
 
@@ -216,9 +234,6 @@ class Strategies:
         for page in ("strategies", "rules"):
             texts += re.findall(r"^```yaml\n(.*?)^```", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8"), _LINES)
         return [read_yaml(text, Limits()) for text in texts if text.startswith("strategy:")]
-
-    def seeds(self) -> Iterator[bytes]:
-        yield from (json.dumps(document).encode() for document in self.documents())
 
     def words(self) -> Sequence[str]:
         from tilesmith.scheduler.strategies.document import document_words
@@ -242,12 +257,9 @@ class Strategies:
             return told(error)
         return generated(found.plan, machine, lambda: 0.0).source.code
 
-    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
-        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
-
 
 @dataclass(frozen=True)
-class Platforms:
+class Platforms(_Trees):
     """Descriptions of machines: read, written again, and scheduled for."""
 
     instrumented: ClassVar = ("tilesmith.platforms", "tilesmith.cost_models")
@@ -255,13 +267,10 @@ class Platforms:
     @staticmethod
     @cache
     def documents() -> list[Any]:
-        """Those of the catalog."""
+        """Platforms of the catalog."""
         from tilesmith import platforms
 
         return [platforms.to_document(platforms.load(name)) for name in platforms.catalog_names()]
-
-    def seeds(self) -> Iterator[bytes]:
-        yield from (json.dumps(document).encode() for document in self.documents())
 
     def words(self) -> Sequence[str]:
         return ("gcc", "clang", "-O3", "x86-64", "avx2", "neon", "opencl", "inclusive", "write_back")
@@ -282,12 +291,9 @@ class Platforms:
         except (TilesmithError, PlatformError) as error:
             return told(error)
 
-    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
-        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
-
 
 @dataclass(frozen=True)
-class Schedules:
+class Schedules(_Trees):
     """Schedules as a person writes them: read, written again, checked, priced, and made C of."""
 
     instrumented: ClassVar = (
@@ -298,7 +304,7 @@ class Schedules:
     @staticmethod
     @cache
     def documents() -> list[Any]:
-        """What both methods decide on."""
+        """Schedules that both methods decide on."""
         from tilesmith import platforms
         from tilesmith.scheduler.compiler import Options, decide
         from tilesmith.scheduler.ir.schedule import document as schedules
@@ -309,9 +315,6 @@ class Schedules:
             for method in ("default", "taco2019")
         )
         return [schedules.to_document(found.plan.schedule) for found in made]
-
-    def seeds(self) -> Iterator[bytes]:
-        yield from (json.dumps(document).encode() for document in self.documents())
 
     def words(self) -> Sequence[str]:
         from tilesmith.scheduler.ir.schedule.primitives import registry
@@ -337,9 +340,6 @@ class Schedules:
             return generated(found.plan, machine, lambda: 0.0).source.code
         except TilesmithError as error:
             return told(error)
-
-    def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
-        return _mutated_document(rng, content, self.documents(), self.words(), lambda data: plain(data, most))
 
 
 @dataclass(frozen=True)

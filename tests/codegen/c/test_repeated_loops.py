@@ -79,7 +79,7 @@ def test_loops_that_differ_in_names_are_one_function() -> None:
 
 
 def test_numbers_of_rows_that_differ_are_parameters() -> None:
-    """Those that are the same everywhere stay, and so do all that are about no row."""
+    """Numbers that are the same everywhere stay, and so do all that are about no row."""
     repeated, layers = RepeatedLoops(), {1: (5, 7), 2: (9, 7), 3: (5, 7)}
     text = []
     for level, (a, b) in layers.items():

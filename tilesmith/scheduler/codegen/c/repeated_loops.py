@@ -38,7 +38,7 @@ _PLAIN = (
 
 
 def is_over_rows(s: Loop, but: Collection[str]) -> bool:
-    """Whether a loop is over rows and may be a function: it changes nothing but memory, and uses none of the names
+    """True for a loop over rows that may be a function: it changes nothing but memory, and uses none of the names
     `but`."""
     inside = list(walk(s.body))
     if (
