@@ -26,8 +26,7 @@ import numpy as np
 from benchmarks.arguments import LAYOUTS, Arguments
 from benchmarks.contender import private_stdout
 from benchmarks.contest import ATTEMPTS, QUIET_SHARE, SETTLE_S, harness, others_cpu_s
-from benchmarks.corpus.differences import difference
-from benchmarks.corpus.registry import cases
+from benchmarks.corpus.registry import differ_as_the_case_says
 from benchmarks.documents import pipeline_of
 from benchmarks.problem import Problem, at_estimates
 from tilesmith.app.bench.agreement import ContenderError, agreement
@@ -100,17 +99,9 @@ def agree(problem: Problem, libraries: Sequence[Library], arguments: Arguments, 
         try:
             agreement(first, arguments.outputs, cut=cut)
         except ContenderError as e:
-            if not _as_the_case_says(problem, first, arguments.outputs):
+            if not differ_as_the_case_says(problem.pipeline.name, first, arguments.outputs):
                 raise ContenderError(f"{library.name}: {e}") from None
     return taken
-
-
-def _as_the_case_says(problem: Problem, first: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> bool:
-    """True if the pipeline is a case of the corpus, and the results differ as little as it allows."""
-    case = cases().get(problem.pipeline.name)
-    if case is None:
-        return False
-    return not any(difference(a, b, case.within, case.apart) for a, b in zip(first, others, strict=True))
 
 
 def in_turns(

@@ -41,7 +41,6 @@ from tilesmith.scheduler.search.taco2019.levels import (
     Choice,
     LoopOrder,
     choose_levels,
-    largest_overlaps,
     needs_memory,
     nested,
 )
@@ -120,7 +119,7 @@ class _Drawing:
         choices = self.levels(members, order)
         if self.r.random() < self.fused:
             choices = fuse_rows(members, choices, order, self.platform) or choices
-        axes = Axes(output, tiled, self.platform, largest_overlaps(members), output.name in self.facts.strips, SIZES)
+        axes = Axes(members, tiled, self.platform, SIZES)
         sizes = {d: self.size([int(n) for n in np.ravel(axes.of(tiled[0])[d].sizes)]) for d in tiled}
         sized = Sized(shape_of(members, order, choices), sizes, 0.0)
         group = finished(Tiling(Sizing(members, self.platform, Taco2019(), axes), sized), self.platform)

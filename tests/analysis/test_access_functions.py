@@ -114,6 +114,13 @@ def test_a_chain_of_accesses_composes() -> None:
     assert known > 80
 
 
+def test_ends_that_are_arithmetic_of_numbers_are_rounded_as_it_does() -> None:
+    """Half of -1 is -1: a clamp to that keeps it."""
+    least = Binary("//", number(-1), number(2), INT32)
+    s = span_of(clamp(Var("r"), least, plus(number(0), 1)), ENV)
+    assert (s.lo, s.hi) == (-1, 1)
+
+
 def test_shifts_of_a_clamp_and_clamps_of_a_shift_do_not_match() -> None:
     """f(clamp(x, 0, 5) + 3) and f(clamp(x + 3, 0, 5)) are the same line, but drift apart beyond the edges."""
     inside, outside = span_of(clamp(plus(X, 3), 0, 5), ENV), span_of(plus(clamp(X, 0, 5), 3), ENV)

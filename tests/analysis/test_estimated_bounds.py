@@ -18,7 +18,9 @@ from support.small_pipelines import (
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
 from tilesmith.scheduler.ir.pipeline.expressions import Cast, Var
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
+from tilesmith.scheduler.rewrites.passes import normalise
 
 
 def test_regions_follow_the_reads() -> None:
@@ -39,6 +41,26 @@ def test_clamped_reads_stay_inside() -> None:
     assert estimated_regions(pipeline("p", [row, out], {"out": (100,)}, {"input": "x"}))["row"] == ((0, 21),)
 
 
+def test_an_image_with_a_boundary_is_as_large_as_the_results() -> None:
+    """Not where it is read at twice the rate, beside an index without a boundary, or where the document says more."""
+    edge = Boundary("repeat_edge", None, None)
+
+    def rows(index: E, read: E, said: int | None = None) -> tuple[tuple[int, int], ...]:
+        out = stage("out", "x", F("input")(index) + F("input")(read))
+        of = pipeline("p", [out], {"out": (100,)}, {"input": "x"})
+        of = replace(of, inputs=tuple(replace(i, boundary=edge) for i in of.inputs))
+        if said is not None:
+            of = replace(of, estimates=tuple(sorted([*of.estimates, ("input", ((-2, said),))])))
+        return estimated_regions(normalise(of))["input"]
+
+    assert rows(x - 1, x + 1) == ((0, 100),)
+    assert rows(x + 2, x + 3) == ((2, 98),)
+    assert rows(x - 1, x * 2) == ((-1, 200),)
+    assert rows(x - 1, x + 1, 104) == ((-2, 104),)
+    bare = pipeline("p", [stage("out", "x", F("input")(x - 1) + F("input")(x + 1))], {"out": (100,)}, {"input": "x"})
+    assert estimated_regions(normalise(bare))["input"] == ((-1, 102),)
+
+
 def test_estimates_of_the_document_widen_what_is_inferred() -> None:
     index = E(Cast(F("input")(x).e, INT32))
     lut = stage("lut", "k", exp(E(Cast(Var("k"), FLOAT32))))
@@ -47,3 +69,9 @@ def test_estimates_of_the_document_widen_what_is_inferred() -> None:
     assert estimated_regions(of)["lut"] == ((0, 1),)  # an index that may be anything, and nothing said
     said = replace(of, estimates=tuple(sorted([*of.estimates, ("lut", ((0, 256),))])))
     assert estimated_regions(said)["lut"] == ((0, 256),)
+
+
+def test_indices_of_several_remainders_have_exact_bounds() -> None:
+    packed = stage("packed", "x", F("input")(x // 4 * 5 + x % 4) + F("input")(x // 4 * 5 + 4))
+    regions = estimated_regions(pipeline("p", [packed], {"packed": (1920,)}, {"input": "x"}))
+    assert regions["input"] == ((0, 2400),)

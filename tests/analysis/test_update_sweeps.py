@@ -55,6 +55,25 @@ def test_a_block_has_all_passes_that_depend_on_no_later_one(
     assert (None if found is None else (found.dim, found.updates)) == expected
 
 
+@pytest.mark.parametrize(
+    ("parallel", "shared"),
+    [
+        ((None, None), False),
+        (("y", None), True),
+        (("z", None), None),  # planes of one block are shared: it would begin its threads anew
+        (("y", "x"), None),
+        ((None, "x"), None),
+    ],
+)
+def test_threads_share_the_blocks_whose_dim_all_but_the_last_share(
+    parallel: tuple[str | None, str | None], shared: bool | None
+) -> None:
+    of = stage(X, Y)
+    loops = [UpdateLoops(default_order(of, u), None, p) for u, p in zip(of.updates, parallel, strict=True)]
+    found = sweep(of, loops)
+    assert (None if found is None else found.shared) == shared
+
+
 def test_a_row_that_is_always_read_is_not_there_before_its_block() -> None:
     fixed = {"domain": {"r": [1, 6]}, "at": ["x", "r", "z"], "value": "f(x, r, z) + f(x, 15, z)"}
     of = stage(X, fixed)
@@ -68,3 +87,25 @@ def test_blocks_are_whole_vectors_across_and_threads_have_none() -> None:
     assert found is not None
     assert found.rows == 32
     assert sweep(of, [UpdateLoops(("r", "y", "z"), Vector("y", 32), "z"), loops[1]]) is None
+
+
+ALONG, ALONG_PLANES = (UpdateLoops(("r", "y", "z"), Vector("y", 16)), UpdateLoops(("r", "z", "y"), Vector("z", 16)))
+
+
+@pytest.mark.parametrize(
+    ("updates", "loops", "expected"),
+    [
+        ([X], [ALONG], ("y", 1, ("z",))),
+        ([X, scan("x", back=True)], [ALONG] * 2, ("y", 2, ("z",))),
+        ([X], [ALONG_PLANES], ("z", 1, ())),
+        ([X, X], [ALONG, ALONG_PLANES], ("y", 1, ("z",))),  # vectors of the second are not of these rows
+        ([X, scan("y", back=True)], [ALONG, UpdateLoops(("x", "r", "z"), Vector("x", 16))], ("y", 1, ("z",))),
+        ([Y], [UpdateLoops(("x", "r", "z"), Vector("x", 16))], None),
+        ([X], [UpdateLoops(("r", "y", "z"))], None),
+    ],
+)
+def test_scans_along_rows_have_blocks_of_rows_plane_by_plane(
+    updates: list[dict[str, object]], loops: list[UpdateLoops], expected: tuple[str, int, tuple[str, ...]] | None
+) -> None:
+    found = sweep(stage(*updates), loops)
+    assert (None if found is None else (found.dim, found.updates, found.around)) == expected

@@ -13,7 +13,7 @@ from support.tools import require_compiler
 
 from benchmarks.corpus import page
 from benchmarks.corpus.differences import difference
-from benchmarks.corpus.registry import SMALL_SUFFIX, TOPICS, cases, for_reports
+from benchmarks.corpus.registry import SMALL_SUFFIX, TOPICS, cases, differ_as_the_case_says, for_reports
 from benchmarks.documents import pipeline_of
 from benchmarks.everywhere import Job
 from benchmarks.findings import DEFAULT, PAPER, ROOT
@@ -74,6 +74,16 @@ def test_differences_are_told() -> None:
     assert difference(one, one + np.array([0, 1, 0], np.float32), 1e-4, 0.4) == ""
     assert "1 of 3" in difference(one, np.array([1, 2, math.nan], np.float32), 1e-4, 0.0)
     assert "shape" in difference(one, one[:2], 1e-4, 0.0)
+
+
+def test_few_values_of_a_case_may_differ_where_it_says_so() -> None:
+    one = np.ones(10_000, np.float32)
+    few, many = one.copy(), one.copy()
+    few[:5], many[:500] = 0.5, 0.5
+    assert differ_as_the_case_says("kuwahara_filter", [one], [few])
+    assert not differ_as_the_case_says("kuwahara_filter", [one], [many])
+    assert not differ_as_the_case_says("dilated_convolution", [one], [few])
+    assert not differ_as_the_case_says("harris", [one], [few])  # no case
 
 
 def test_the_page_tells_losses_and_what_is_wrong() -> None:

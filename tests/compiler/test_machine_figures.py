@@ -29,7 +29,7 @@ OF = {
         scheduler/features/cache_traffic: POINT TILE WHOLE
         scheduler/features/dependence_chains: NO_LOAD
         scheduler/features/incremental_footprint: ONE
-        scheduler/frontends/document/checker: _LARGEST
+        scheduler/codegen/c/exponential_functions: THIRD
         scheduler/frontends/halide/serialized: VERSIONS
         scheduler/frontends/halide/flatbuffer: UNIT
         scheduler/frontends/onnx/constants: _LARGEST
@@ -61,17 +61,19 @@ OF = {
         scheduler/codegen/c/elementary_functions: _ROUNDING
         scheduler/codegen/c/integer_division: LEAST_BYTES
         scheduler/codegen/c/gathers: VECTOR_BITS ELEMENT_BITS SHARED
+        scheduler/codegen/c/lane_gathers: PART
         scheduler/codegen/c/lookup_tables: LONGEST _SIXTEEN
         scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
+        scheduler/codegen/c/vector_shifts: _REGISTERS
         scheduler/codegen/c/windows: _SHORTEST _PLACE_BITS
         scheduler/loop_passes/gather_pairing: FOUR_LANES
         scheduler/features/transposed_reads: SHUFFLED_BYTES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
-        cost_models/ecm/steps: CLAMPED_LOAD
+        cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS
         scheduler/features/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
     """,
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """
@@ -83,19 +85,19 @@ OF = {
         scheduler/codegen/opencl/emitter: GROUPS
         cost_models/work: MOST_PIECES
         scheduler/features/lookup_tables: FEWEST
-        scheduler/analysis/flat_rows: MOST_CHANNELS
+        scheduler/analysis/flat_rows: MOST_CHANNELS FURTHEST_PIXELS
         scheduler/lowering/neighbour_sums: FEWEST
         scheduler/features/pipeline_features: SHORT_ROW
-        scheduler/features/streaming_stores: MOST_OF_LINE HELD
+        scheduler/features/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
         scheduler/features/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
         scheduler/loop_passes/strided_loads: MOST_LOADS
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
-        scheduler/lowering/interleaved_channels: MOST_LOADS FURTHEST_PIXELS
+        scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
-        scheduler/features/register_tiles: UNROLLED_TRIPS MOST_WRITTEN
+        scheduler/features/register_tiles: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER WRITTEN_TOGETHER
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS

@@ -11,7 +11,7 @@ from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Transfer, Way, Work
 from tilesmith.platforms import CpuPlatform, catalog
-from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch, Registers
+from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch
 
 FAR = 1e12
 """Bytes that fit no cache."""
@@ -228,11 +228,12 @@ def test_places_that_data_says_wait_for_memory() -> None:
 
 def test_neighbours_of_a_place_are_one_load_and_so_are_channels() -> None:
     platform = machine(row_start_ns=0.0)
-    ways: tuple[Way, ...] = ("gathered", "pairs", "pixels")
+    ways: tuple[Way, ...] = ("gathered", "alone", "pairs", "pixels")
     of = (work(operations=(), stores=(), loads=(Transfer(way, 4, 1.0, 4),)) for way in ways)
-    gathered, pairs, pixels = (terms(counts(w), platform)["in core"] for w in of)
+    gathered, alone, pairs, pixels = (terms(counts(w), platform)["in core"] for w in of)
     p = platform.ecm_parameters
     assert gathered == pytest.approx(1e3 * 4 * p.gather_cycles_per_lane)
+    assert alone == pytest.approx(1e3 * 4 * p.lane_cycles)
     assert pairs == pytest.approx(1e3 * (2 * p.gather_cycles_per_lane + p.shuffle_cycles))
     assert pixels == pytest.approx(1e3 * (p.load_cycles + p.shuffle_cycles))
 
@@ -303,11 +304,16 @@ def test_rows_that_are_asked_for_ahead_hide_more() -> None:
     assert ahead < plain
 
 
-def test_a_software_prefetch_takes_the_time_of_four_loads() -> None:
-    platform = machine(row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
-    assert terms(counts(work(asked=2.0)), platform)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 4 * 0.5) * 1e-3)
-    cheap = with_core(Core(prefetch=Prefetch(request_loads=1.0)), row_start_ns=0.0, load_cycles=0.5, store_cycles=1.0)
-    assert terms(counts(work(asked=2.0)), cheap)["in core"] == pytest.approx(1e6 * (1.5 + 2 * 0.5) * 1e-3)
+def test_a_software_prefetch_takes_the_time_of_five_loads_of_scalar_code() -> None:
+    """However wide vectors are: what a load of these takes is not its."""
+    for load in (0.5, 1.0):
+        figures = {"row_start_ns": 0.0, "load_cycles": load, "store_cycles": 1.0, "scalar_cycles": 0.4}
+        for loads, platform in (
+            (5.0, machine(**figures)),
+            (1.0, with_core(Core(prefetch=Prefetch(request_loads=1.0)), **figures)),
+        ):
+            found = [terms(counts(work(asked=n)), platform)["in core"] for n in (0.0, 2.0)]
+            assert found[1] - found[0] == pytest.approx(1e6 * 2 * loads * 0.4 * 1e-3)
 
 
 def test_values_before_updates_cost_what_their_own_lanes_do() -> None:
@@ -439,6 +445,14 @@ def test_torn_rows_past_the_caches_wait_for_memory(circulating: float) -> None:
     assert torn - whole == pytest.approx(2 * platform.memory_latency_ns)
 
 
+def test_loads_that_wait_for_lines_past_the_caches_hide_nothing() -> None:
+    platform = machine()
+    idle = {"loaded": (0.0,), "stored": (0.0,), "working": (FAR,), "streamed_bytes": 64e3}
+    free, awaited = (terms(counts(work(awaited_bytes=n, **idle)), platform)["memory"] for n in (0.0, 64e3))
+    each = platform.memory_latency_ns / platform.ecm_parameters.memory_parallelism
+    assert awaited - free == pytest.approx(each)
+
+
 def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     """By vectors of 64 bytes; others go by way of memory, there and back."""
     table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)
@@ -480,9 +494,11 @@ def test_pages_and_the_tlb_are_the_machine_s() -> None:
 
 def test_registers_that_expressions_need_are_not_there_for_what_is_held() -> None:
     """Of 16 registers 12 hold windows: four are left."""
-    kept = work(held=((4, 12.0),), loads=(Transfer("shuffled", 4, 2.0),))
-    few, usual = (terms(counts(kept), with_core(Core(registers=Registers(working=n))))["in core"] for n in (4, 8))
-    assert few < usual
+    none, few, many = (
+        terms(counts(work(held=((4, 12.0),), loads=(Transfer("shuffled", 4, 2.0),), needs=n)), machine())["in core"]
+        for n in (2.0, 4.0, 8.0)
+    )
+    assert none == few < many
 
 
 def test_short_elements_are_gathered_by_machines_that_can() -> None:
@@ -510,15 +526,17 @@ def test_traffic_is_what_each_cache_does_not_keep() -> None:
 
 
 def test_rows_side_by_side_that_share_sets_lose_their_lines_between_steps() -> None:
-    """Eight rows that are stored, and eight that are loaded, in the eight ways of a set; or fewer in each."""
+    """Rows that are stored, and as many that are loaded, in the eight ways of a set: of 16 every second line is gone,
+    of 9 one. A vector at any place is in two lines now and then."""
     platform = machine()
-    first = platform.caches[0]
-    way = first.size_bytes // first.ways
+    first, second = platform.caches[:2]
+    way, line = first.size_bytes // first.ways, first.line_bytes
     found = []
-    for apart, rows in ((way, 8), (way, 4), (way // 2, 8), (way + first.line_bytes, 8)):
-        at = tuple(k * apart for k in range(rows))
-        of = work(together=SideBySide(at, at, 4), steps=1e6)
-        found.append(terms(counts(of), platform)["memory"] - terms(counts(work()), platform)["memory"])
+    for apart, loaded, stored in ((way, 8, 8), (way, 5, 4), (way, 4, 4), (way // 2, 8, 8), (way + line, 8, 8)):
+        at = [tuple(k * apart for k in range(rows)) for rows in (loaded, stored)]
+        of = work(together=SideBySide(*at, 4), steps=1e6, lanes=8)
+        found.append(terms(counts(of), platform)["memory"] - terms(counts(work(lanes=8)), platform)["memory"])
     level = platform.ecm_parameters.levels[0]
-    each = (first.line_bytes - 4) * (1 / level.load_bytes_per_cycle + 1 / level.store_bytes_per_cycle)
-    assert found == pytest.approx([8 * each * 1e3, 0.0, 0.0, 0.0])
+    each = second.latency_cycles + line * (1 / level.load_bytes_per_cycle + 1 / level.store_bytes_per_cycle)
+    lines = 1 + 7 * 4 / line
+    assert found == pytest.approx([lines * each * 1e3 / 2, lines * each * 1e3 / 9, 0.0, 0.0, 0.0])

@@ -57,4 +57,5 @@ def test_every_rule_that_is_named_exists() -> None:
     assert {n for n in RULES if n not in section} <= {
         "lower_boundaries", "order_reductions", "specialize_scans", "eliminate_symmetric_pairs", "hoist_parameters",
         "narrow_integers", "interleave_channels", "tabulate_weights", "factor_exponentials",
+        "distribute_scatters",
     }  # fmt: skip

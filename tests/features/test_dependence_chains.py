@@ -35,6 +35,8 @@ def output(value: str) -> Stage:
         ("f(x, y, c) + g(x)", LOAD + FLOAT, LOAD + FLOAT),
         ("f(x, y, 0) + f(x, y, 1) + f(x, y, 2)", LOAD + 2 * FLOAT, LOAD + FLOAT),
         ("f(x, y, 0) * f(x, y, 1) * f(x, y, 2)", LOAD + 2 * FLOAT, LOAD + 2 * FLOAT),
+        ("f(x, y, c) ** 2", LOAD + FLOAT, LOAD + FLOAT),
+        ("f(x, y, c) ** 5", LOAD + 3 * FLOAT, LOAD + 3 * FLOAT),
         ("clamp(f(x, y, c), 0.0, 1.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("select(f(x, y, c) > 0.0, f(x, y, c), 0.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("sqrt(f(x, y, c))", LOAD + QUOTIENT, LOAD + QUOTIENT),

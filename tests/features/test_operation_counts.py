@@ -107,6 +107,23 @@ def test_hashes_of_outer_indices_are_done_once_inside_a_row() -> None:
     assert work_apart(pipeline.stage("out")) == {"x": 0, "z": 5}
 
 
+def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_saves() -> None:
+    """A volume that is zero outside: its vectors run along rows, not across them."""
+    zero = {"kind": "constant", "value": "0.0"}
+    sides = "a(x - 1, y, z) + a(x + 1, y, z) + a(x, y - 1, z) + a(x, y + 1, z) + a(x, y, z - 1) + a(x, y, z + 1)"
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "sides",
+            "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y", "z"], "boundary": zero}],
+            "stages": [{"name": "out", "dims": ["x", "y", "z"], "value": sides}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 8], [0, 8]]},
+        }
+    )
+    assert work_apart(normalise(pipeline).stage("out")) == {"x": 0, "y": 0, "z": 0}
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -290,6 +290,56 @@ def test_what_data_says_the_place_of_is_a_line_each_at_most() -> None:
     assert found["table"].looked_up == ()
 
 
+def test_neighbours_of_a_place_that_data_says_are_in_its_line() -> None:
+    at = "clamp(int32(i(x, y)), 0, 900)"
+    for second, lines in ((f"{at} + 1, y", 1), (f"{at}, y + 1", 2)):
+        of = table(f"table({at}, y) + table({second})", "xy", [[0, 64], [0, 32]])
+        out = works(of, ORDERS[0], {"table": Levels(4, 4)}, {"x": 64, "y": 32}, 16)["out"]
+        assert out.looked_up[0] == 64 * 32 * 64 * lines
+
+
+def test_places_that_a_coordinate_map_says_are_near_each_other() -> None:
+    """Places that data says as well are not; lanes that it moves to other rows are loaded one by one."""
+    turned = ("0.8 * float32(x) - 0.6 * float32(y)", "0.6 * float32(x) + 0.8 * float32(y)")
+    for more, looked_up in (("", False), (" + i(x, y)", True)):
+        of = table("a(clamp(int32(floor(table(x, y))), 0, 99), y)", "xy", [[0, 64], [0, 32]], turned[0] + more)
+        facts = gather(normalise(of))
+        (read,) = (r for r in facts.stages["out"].reads if r.producer == "a")
+        assert read.looked_up == looked_up
+    places = ", ".join(f"int32(floor({value}))" for value in turned)
+    out = works(table(f"a({places})", "xy", [[0, 64], [0, 32]]), ORDERS[0], {}, {"x": 64, "y": 32}, 16)["out"]
+    assert [t.way for t in out.loads] == ["alone"]
+    assert out.loaded[0] >= 64 * 32 * 4  # none is another's
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "awaited"),
+    [
+        ("a(x - 1, y) + a(x + 1, y)", 1024, True),
+        ("a(x, y) + a(x + 1, y)", 1024, False),  # nothing behind
+        ("a(x, y) + a(x + 12, y + 1)", 1000, True),  # 12 elements behind a page from there
+        ("a(x, y) + a(x + 12, y - 1)", 1000, False),
+        ("a(x, y) + float32(b(x - 1, y))", 1024, False),  # bytes lie elsewhere
+    ],
+)
+def test_loads_wait_for_what_is_streamed_just_behind_them(value: str, width: int, awaited: bool) -> None:
+    inputs = [
+        {"name": n, "type": t, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+        for n, t in (("a", "float32"), ("b", "uint8"))
+    ]
+    document = {
+        "format": 1, "name": "streamed", "inputs": inputs,
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
+        "outputs": ["out"], "estimates": {"out": [[0, width], [0, 64]]},
+    }  # fmt: skip
+    of = load(document)
+    schedule = root_schedule(of, catalog.get("i7-6700"))
+    plan = rewrite(of, replace(schedule, groups=(replace(schedule.groups[0], stream=True),)))
+    (counts,) = counts_of(plan, catalog.get("i7-6700"))
+    (work,) = (s.work for s in counts.stages if s.work is not None)
+    assert (work.streamed_bytes, work.awaited_bytes) == (width * 64 * 4, width * 64 * 4 * awaited)
+
+
 def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() -> None:
     channels = NEAR.replace(", y)", ", y, c)").replace("i(x, y, c)", "i(x, y)")
     of = table(channels, "xyc", [[0, 64], [0, 32], [0, 4]], "a(x, y) * (c + 1)")
@@ -422,6 +472,25 @@ def test_rows_side_by_side_break_off_unless_they_are_asked_for_ahead() -> None:
     assert found == [inf, 64 * 4, inf]
 
 
+@pytest.mark.parametrize("lanes", [4, 8, 16, 32])
+def test_a_line_is_asked_for_once_however_short_vectors_are(lanes: int) -> None:
+    """A row of 64 floats is four lines."""
+    of = pipeline("twice", [stage("out", "xy", F("input")(x, y) * 2)], {"out": (64, 64)})
+    members = members_of(gather(normalise(of)), "out", ("out",))
+    nest = Nest("out", ORDERS[0], {"x": axis("x", 64, [64]), "y": axis("y", 64, [8])})
+    running = Running({"out": Run("x", lanes)}, prefetch=4096)
+    (only,) = worked_counts(members, effective(members, frozenset()), nest, {}, 1, running).at((0,)).stages
+    assert only.work is not None
+    assert only.work.asked * only.work.steps == 4 * 64
+
+
+def test_rows_side_by_side_in_planes_each_go_on_in_their_own() -> None:
+    """Rows of four planes, and the loop over rows is around; four rows of a plane, and that over planes is around."""
+    twice = "input(x, y, z) * 2"
+    assert walked(twice, ("z", "x", "y"), extent=64, planes=4) == [inf]
+    assert walked(twice, ("y", "x", "z"), extent=64, rows=4) == [64 * 4]
+
+
 def test_rows_side_by_side_are_those_that_a_step_loads_and_stores() -> None:
     """Two rows of the output with windows of three in y, in rows of 64 and of 66 floats."""
     of = pipeline(
@@ -512,7 +581,7 @@ def test_neighbours_at_a_place_that_data_says_for_all_of_them_are_loaded_togethe
     (read,) = (r for r in gather(normalise(load(document))).stages["score"].reads if r.producer == "image")
     assert not read.looked_up
     assert read.data_of == {"tx", "ty"}
-    assert read.beside == ("x", "x")
+    assert read.beside == ("x", "x", 1, inf)
 
 
 def test_rows_side_by_side_look_up_each_for_themselves() -> None:
@@ -818,3 +887,17 @@ def test_rows_that_are_walked_at_once_do_not_go_on() -> None:
     assert walked("input(x, 2 * y, z) + input(x, 2 * y + 1, z)", ("x", "y", "z")) == [4 * 2048]
     assert walked("input(x, 2 * y, z)", ("x", "y", "z")) == [inf]
     assert walked("input(x, y, z) + input(x, y + 1, z)", ("x", "y", "z")) == [inf]
+
+
+def test_neighbours_of_flat_planes_are_near_each_other_but_where_a_plane_ends() -> None:
+    place = "x % 784 + 784 * r + 200704 * (x // 784)"
+    document = {
+        "format": 1, "name": "means", "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
+        "stages": [{"name": "m", "dims": ["x"], "value": f"sum(a({place}) for r in range(256))"}],
+        "outputs": ["m"], "estimates": {"a": [[0, 802816]], "m": [[0, 3136]]},
+    }  # fmt: skip
+    facts = gather(normalise(load(document)))
+    (read,) = facts.stages["m"].reads
+    assert read.beside == ("x", "x", 1, 784)
+    found = autoschedule(load(document), catalog.get("i7-6700"), SearchOptions())
+    assert not found.schedule.factors

@@ -1,19 +1,22 @@
 """Counts of stages with updates: points, loads and operations, against walking small loop nests."""
 
+from dataclasses import replace
+
 import pytest
 from support.enumerated import Walk
-from support.small_pipelines import E, F, exp, pipeline, stage, x, y
+from support.small_pipelines import E, F, clamp, exp, pipeline, stage, x, y
 from support.small_updates import histograms, r, scans, update, variable
 
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels, group_counts
 from tilesmith.scheduler.features.loop_nest import Nest, axis
+from tilesmith.scheduler.features.operation_counts import total, update_operations
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.features.unroll_and_jam import points_together
-from tilesmith.scheduler.ir.pipeline.expressions import Const
+from tilesmith.scheduler.ir.pipeline.expressions import Binary, Compare, Const, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
 from tilesmith.scheduler.rewrites.passes import normalise
 
 ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "y.outer", "x.outer"))
@@ -74,6 +77,18 @@ def test_operations_and_loads_are_the_updates_share() -> None:
     (read,) = hist.reads
     assert read.points == pytest.approx(16 / 8)
     assert read.reuse == ()
+
+
+def test_a_condition_of_outer_variables_is_around_the_loop_and_no_work_of_an_iteration() -> None:
+    count = update(
+        (clamp(r, 0, 7), y), F("counts")(clamp(r, 0, 7), y) + 1.0, variable("r", 0, 64), variable("s", 0, 64)
+    )
+
+    def selects(of: str) -> float:
+        where = Compare("<", Binary("+", Var(of), Const(1, INT32), INT32), Const(9, INT32))
+        return total(update_operations(replace(count, where=where))).select - total(update_operations(count)).select
+
+    assert (selects("s"), selects("r")) == (0, 1)
 
 
 def test_a_scan_reuses_nothing_along_its_domain_but_what_stands_still() -> None:

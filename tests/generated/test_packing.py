@@ -12,6 +12,7 @@ from support.tools import require_tool
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import Call, Select, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.document import from_document, to_document
 from tilesmith.scheduler.ir.schedule.schedule import Group, Packing, Placement, Schedule, Tile, Vector
@@ -82,11 +83,11 @@ def test_a_packing_that_cannot_be_is_refused(packing: Packing, why: str) -> None
         rewrite(product(SUM), replace(packed(packing, 8, 6), groups=()))
 
 
-def few_threads(platform: str) -> CpuPlatform:
+def few_threads(platform: str, threads: int = 8) -> CpuPlatform:
     """The platform with as many threads as have panels of their own."""
     found = catalog.load(platform)
     assert isinstance(found, CpuPlatform)
-    return found.model_copy(update={"threads": 8})
+    return found.model_copy(update={"threads": threads})
 
 
 @pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
@@ -107,3 +108,45 @@ def test_columns_that_lie_along_memory_are_packed_instead_of_summed_in_parts(pla
     assert found.schedule.packings == (Packing("c", "a", "j", "a_for_c"),)
     assert not found.schedule.factors
     assert not any(d.kind == "factor" for d in found.trace.decisions)
+
+
+BOUNDARIES = ("constant", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior")
+
+
+def convolution(boundary: str, type_: str = "float32", size: int = 64) -> Pipeline:
+    """3 x 3 with every fourth pixel, 16 channels to 20, of images that end at a boundary."""
+    held = {"kind": boundary} | ({"value": "3"} if boundary == "constant" else {})
+    value = "sum(a(x + 4 * p - 4, y + 4 * q - 4, r) * w(p, q, r, c)"
+    stage = {
+        "name": "f",
+        "dims": ["x", "y", "c"],
+        "value": f"{value} for r in range(16) for q in range(3) for p in range(3))",
+    }
+    inputs = [
+        {"name": "a", "type": type_, "dims": ["x", "y", "c"], "boundary": held},
+        {"name": "w", "type": type_, "dims": ["p", "q", "m", "n"]},
+    ]
+    estimates = {"a": [[0, size], [0, size], [0, 16]], "f": [[0, size], [0, size], [0, 20]]}
+    return load(
+        {"format": 1, "name": "dilated", "inputs": inputs, "stages": [stage], "outputs": ["f"], "estimates": estimates}
+    )
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_a_copy_has_the_boundary(boundary: str) -> None:
+    require_tool("gcc")
+    packing = Packing("f", "a", "x", "a_for_f")
+    copy = Placement("a_for_f", "y.outer", "y.outer", vector=Vector("x", 4))
+    loops = ("c.inner", "x.inner", "y.inner", "y.outer")
+    group = Group("f", loops, (Tile("y", 3),), None, Vector("x", 8), ("c",), (copy,))
+    schedule = Schedule("dilated", "written", (group,), packings=(packing,))
+    for seed, type_ in enumerate(("float32", "int16")):
+        assert judge(case_of(convolution(boundary, type_, 9), schedule, seed), ["-O0"]) is None
+    plan = rewrite(convolution(boundary), replace(schedule, groups=()))
+    assert not any(isinstance(e, Call | Select) for v in plan.pipeline.stage("f").values for e in walk(v))
+
+
+@pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
+def test_short_rows_of_convolutions_are_copied_with_a_margin(platform: str) -> None:
+    found = autoschedule(convolution("constant"), few_threads(platform, 1))
+    assert found.schedule.packings == (Packing("f", "a", "x", "a_for_f"),)

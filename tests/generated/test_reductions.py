@@ -14,7 +14,7 @@ from support.shipped import assert_right
 from benchmarks.problem import at_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
-from tilesmith.scheduler.ir.loop.program import Accumulator, If, Loop
+from tilesmith.scheduler.ir.loop.program import Accumulator, If, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
@@ -98,6 +98,23 @@ def test_arguments(op: str, domain: str) -> None:
     for where in ("", " if (r + s + x) % 3 != 0"):
         terms = f"bytes(x + r, y + s) // 64 {DOMAINS[domain]} for s in range(3){where}"
         judge(pipeline(f"{op}({terms})"), n=17, m=-3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sum(int32(bytes(x + r, y)) for r in range(90))",
+        "max(int32(bytes(x - r, y)) - r for r in range(90))",
+        "sum(int32(bytes(x + r, y + s)) * r for s in range(3) for r in range(90))",
+        "sum(int32(bytes(x + r, y + s)) + s for s in range(70) for r in range(90))",
+        "argmin(int32(bytes(x - r, y)) ^ 90 for r in range(90))[0]",
+    ],
+)
+def test_what_is_reduced_goes_on_where_nothing_is_clamped(value: str) -> None:
+    """The loop at whose ends lanes are clamped, and that between them, take up one after the other what is there."""
+    of = pipeline(value)
+    assert any(isinstance(s, PeeledLoop) for s in walk(lower(rewrite(of, scheduled(of)), here()).body))
+    judge(of)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

@@ -114,3 +114,54 @@ def test_scans_compute_what_the_pipeline_says(case: str) -> None:
             assert status == 0
             for a, b in zip(got["f"], expected, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{width} x {height}, {region}")
+
+
+def test_blocks_of_rows_of_several_planes() -> None:
+    dims = ["x", "y", "c"]
+    here, back = "r", "input.extent.x - 1 - r"
+    updates = [
+        {
+            "domain": {"r": [1, "input.extent.x - 1"]},
+            "at": [at, "y", "c"],
+            "value": f"f({of}, y, c) - f({at}, y, c) * 3",
+        }
+        for at, of in ((here, "r - 1"), (back, "input.extent.x - r"))
+    ]
+    image = {"name": "input", "type": "int32", "dims": dims}
+    stage = {"name": "f", "dims": dims, "value": "input(x, y, c) * 2", "updates": updates}
+    document = {"format": 1, "name": "planes", "inputs": [image], "stages": [stage], "outputs": ["f"]}
+    of = load(document | {"estimates": {n: [[0, 640], [0, 480], [0, 3]] for n in ("f", "input")}})
+    made = compile_pipeline(of, machine(vector_bytes=16, threads=1))
+    assert "f: values and updates 0 to 1, by 16 of y" in made.source.code
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    values = np.random.default_rng(7).integers(-9, 9, (3, 37, 21)).astype(np.int32)
+    pixels = Image(values, (0, 0, 0))
+    for region in (((0, 21), (0, 37), (0, 3)), ((0, 20), (18, 17), (1, 2))):
+        (expected,) = interpret(of, {"input": pixels}, {}, {"f": region})["f"]
+        status, got = call(library, made.source, of, {"input": pixels}, {}, {"f": region})
+        assert status == 0
+        np.testing.assert_array_equal(got["f"][0], expected)
+
+
+def test_the_least_of_a_path_is_worked_out_once_for_all_costs() -> None:
+    dims, image = ["x", "y", "k"], {"name": "input", "type": "int32", "dims": ["x", "y", "k"]}
+    least = "min(f(x, q - 1, r) for r in range(5))"
+    step = {
+        "domain": {"d": [0, 5], "q": [1, "input.extent.y - 1"]},
+        "at": ["x", "q", "d"],
+        "value": f"input(x, q, d) + min(f(x, q - 1, max(d - 1, 0)), {least} + 4) - {least}",
+    }
+    stage = {"name": "f", "dims": dims, "value": "input(x, y, k)", "updates": [step]}
+    document = {"format": 1, "name": "path", "inputs": [image], "stages": [stage], "outputs": ["f"]}
+    of = load(document | {"estimates": {n: [[0, 640], [0, 480], [0, 5]] for n in ("f", "input")}})
+    made = compile_pipeline(of, machine(vector_bytes=16, threads=1))
+    (group,) = made.plan.schedule.groups
+    assert group.updates[0].loops == ("d", "x", "q")
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    for width in (3, 22):
+        pixels = Image(np.random.default_rng(7).integers(0, 99, (5, 9, width)).astype(np.int32), (0, 0, 0))
+        region = ((0, width), (0, 9), (0, 5))
+        (expected,) = interpret(of, {"input": pixels}, {}, {"f": region})["f"]
+        status, got = call(library, made.source, of, {"input": pixels}, {}, {"f": region})
+        assert status == 0
+        np.testing.assert_array_equal(got["f"][0], expected)

@@ -98,6 +98,16 @@ def test_extremes_are_decided_where_the_difference_is_known() -> None:
     assert maximum(maximum(X, Y), maximum(Y, X)) == maximum(X, Y)
 
 
+def test_extremes_of_remainders_and_numbers_are_decided() -> None:
+    rest = modulo(X + 3, 31)
+    for number in (-3, 0, 30, 40):
+        assert minimum(rest, const(number)) == (const(number) if number <= 0 else rest)
+        assert maximum(rest, const(number)) == (const(number) if number >= 30 else rest)
+    assert minimum(rest + 2, const(2)) == const(2)
+    assert minimum(rest, const(7)).terms[0][0].kind == "min"
+    assert maximum(modulo(X, N), const(0)).terms[0][0].kind == "max"
+
+
 def test_extremes_are_decided_between_the_same_functions_of_more_and_less() -> None:
     def clamped(x: Index) -> Index:
         return maximum(minimum(x, N), const(-1))

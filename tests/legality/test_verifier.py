@@ -325,6 +325,23 @@ def test_a_bad_schedule_of_updates_is_refused(changes: dict[str, object], words:
         check(rewrite(COLUMNS, _sums(**changes)))
 
 
+@pytest.mark.parametrize("threads", [("y", None), ("y", "x"), (None, "y")])
+def test_threads_share_the_blocks_of_a_sweep_or_outermost_loops(threads: tuple[str | None, str | None]) -> None:
+    """Blocks of rows that one update keeps in place and the next one goes through; vectors may run across them."""
+    along = {"domain": {"r": [1, 63]}, "at": ["r", "y"], "value": "sums(r - 1, y) + sums(r, y)"}
+    down = {"domain": {"r": [1, 31]}, "at": ["x", "r"], "value": "sums(x, r - 1) + sums(x, r)"}
+    table = {"name": "sums", "dims": ["x", "y"], "value": "input(x, y)", "updates": [along, down]}
+    image = {"name": "input", "type": "int32", "dims": ["x", "y"]}
+    estimates = {"sums": [[0, 64], [0, 32]]}
+    of = _of({"inputs": [image], "stages": [table], "outputs": ["sums"], "estimates": estimates})
+    updates = UpdateLoops(("r", "y"), Vector("y", 8), threads[0]), UpdateLoops(("x", "r"), None, threads[1])
+    schedule = _schedule(Group("sums", ("x.inner", "y.inner"), (), None, None, (), (), updates))
+    if threads == ("y", None):
+        check(rewrite(of, schedule))
+    else:
+        _refused(schedule, "vectorised and parallel|not its outermost loop", of)
+
+
 def test_updates_need_memory_and_run_in_one_group() -> None:
     inside = (Placement("twice", INLINE, INLINE), Placement("sums", INLINE, INLINE))
     _refused(_schedule(replace(OUT, placements=inside)), "inline, but it has updates", COLUMNS)

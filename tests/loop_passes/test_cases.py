@@ -18,7 +18,13 @@ from tilesmith.scheduler.loop_passes.passes import PASSES
 
 CASES = Path(__file__).parent / "cases"
 BEFORE, AFTER, UNCHANGED = "--- before\n", "--- after\n", "--- unchanged\n"
-MACHINE = {"line_bytes": "64", "register_bytes": "32", "carried_vectors": "12", "permuted_bytes": "4"}
+MACHINE = {
+    "line_bytes": "64",
+    "register_bytes": "32",
+    "carried_vectors": "12",
+    "permuted_bytes": "4",
+    "crowded_bytes": "2048",
+}
 PASS = {p.name: p for p in PASSES.passes}
 WHOLE = """program "case" {{
   doc ""

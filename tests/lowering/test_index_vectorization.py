@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from support.lowered import LANES, evaluated, index, pipeline, row
-from support.lowered_values import assert_evaluated_right
+from support.lowered import LANES, evaluated, group, index, loaded, pipeline, row
+from support.lowered_values import assert_evaluated_right, assert_lowered_right
 
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop.values import Lane
@@ -22,6 +24,51 @@ def test_clamps_are_dropped_and_noted() -> None:
 1*x+-1
 """.strip().splitlines()
     )
+
+
+TURNS = {
+    "mirror_interior": "clamp(min((x - 1) % 38, 38 - (x - 1) % 38), 0, 19)",
+    "mirror_image": "clamp(min((x - 1) % 40, 39 - (x - 1) % 40), 0, 19)",
+    "repeat_image": "clamp((x - 1) % 20, 0, 19)",
+    "mirror_interior from 3": "clamp(min((x - 4) % 38, 38 - (x - 4) % 38) + 3, 3, 22)",
+}
+
+
+@pytest.mark.parametrize("kind", TURNS)
+def test_boundaries_of_constant_domains_are_dropped_and_noted(kind: str) -> None:
+    lowered = evaluated(pipeline(f"f({TURNS[kind]})"))
+    first, last = (3, 22) if "from" in kind else (0, 19)
+    assert lowered.text() == "%f_0 = load f[x - 1] : f32x8"
+    assert lowered.required() == [f"-1*x+{last - 6}", f"1*x+{-1 - first}"]
+
+
+@pytest.mark.parametrize("kind", ["mirror_interior", "mirror_image", "repeat_image"])
+@pytest.mark.parametrize("first", [0, -3])
+def test_rows_around_boundaries_of_constant_domains(kind: str, first: int) -> None:
+    turned = {"name": "turned", "dims": ["x"], "value": "f(x) * 2.0"}
+    turned["boundary"] = {"kind": kind, "domain": [[first, 20]]}
+    out = {"name": "out", "dims": ["x"], "value": "turned(x - 2) + turned(x + 3)"}
+    for region in ((-3, 26),), ((-30, 90),):
+        assert_lowered_right(
+            loaded(turned, out), [replace(group("x.inner"), output="turned"), group("x.inner")], region
+        )
+
+
+@pytest.mark.parametrize(
+    ("at", "near"),
+    [
+        ("x % 100 + 100 * (x // 1000)", True),  # a plane of a flat row of three
+        ("(x // 50) % 20", True),
+        ("x * 147 % 160", False),
+        ("x % 5", False),
+        ("x % 100 + int32(f(x)) % 3", False),
+    ],
+)
+def test_remainders_of_flat_places_lie_near_each_other(at: str, near: bool) -> None:
+    text = evaluated(pipeline(f"f({at})")).text()
+    assert ("window_gather" in text) == near
+    for first in (40, 96):
+        assert_evaluated_right(pipeline(f"f({at})"), np.arange(-200, 200, dtype=np.float32) / 7, first)
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,12 @@ def test_who_shares_loads() -> None:
     assert not shares_loads(out, "c", "x", {})
 
 
+def test_sums_share_no_loads_by_a_bias() -> None:
+    for beside, shared in (("", False), (" + f(x, 0)", False), (" + sum(f(x, k) for k in range(99))", True)):
+        (out,) = pipeline(f"sum(f(x + k, c) * f(x, c + k) for k in range(99)){beside}", dims=("x", "c")).stages
+        assert shares_loads(out, "c", "x", {}) == shared
+
+
 VALUES = {
     "a clamp at both ends": "f(clamp(x - 2, 0, 20), y) + f(clamp(x + 3, 0, 20), y)",
     "a clamp of rows": "f(x, clamp(y - 1, 0, 4)) + f(x, clamp(y + 1, 0, 4))",

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from support.lowered import LANES, Lowered, evaluated, pipeline
-from support.lowered_values import assert_evaluated_right
+from support.lowered_values import assert_computes, assert_evaluated_right, program_of
 from support.machines import machine
 from support.native import source_of
 
@@ -17,7 +17,7 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
 from tilesmith.scheduler.ir.loop.ops import Call
 from tilesmith.scheduler.ir.loop.printer import print_body
-from tilesmith.scheduler.ir.loop.program import Accumulator, Define, Loop
+from tilesmith.scheduler.ir.loop.program import Accumulator, Define, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.loop.values import Lane
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -97,6 +97,37 @@ def test_integers_wrap(value: str, n: int) -> None:
     assert_evaluated_right(pipeline(value.format(n=n), type="uint8"), BYTES, 5)
 
 
+def test_iterations_that_clamp_nothing_are_a_loop_of_their_own() -> None:
+    """Long sums whose vectors clamp lane by lane: all but the last few iterations of an autocorrelation."""
+    at = "f(clamp(x + k, 0, f.extent.x - 1))"
+    text = evaluated(pipeline(f"sum({at} * f(k) for k in range(f.extent.x))"), exact=True).text()
+    ends, middle = text.split("middle")
+    assert "clamped" in ends
+    assert "clamped" not in middle
+    assert "peeled" not in evaluated(pipeline(f"sum({at} for k in range(63))"), exact=True).text()
+
+
+@pytest.mark.parametrize("kind", ["constant", "repeat_edge", "mirror_image"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sum(f(k) * f(x + k) for k in range(f.extent.x))",
+        "float32(argmin(f(x - k) * f(k - 3) for k in range(f.extent.x))[0])",
+        "sum(f(2 * x - k) for k in range(f.extent.x)) + max(f(x + 3 * k) for k in range(70))",
+    ],
+)
+def test_long_reductions_across_a_boundary(value: str, kind: str) -> None:
+    boundary = {"kind": kind} | ({"value": 0.5} if kind == "constant" else {})
+    document = {
+        "format": 1, "name": "p", "inputs": [{"name": "f", "type": "float32", "dims": ["x"], "boundary": boundary}],
+        "stages": [{"name": "out", "dims": ["x"], "value": value}], "outputs": ["out"], "estimates": {"out": [[0, 64]]},
+    }  # fmt: skip
+    p = load(document)
+    program = program_of(p, [Group("out", ("x.inner",), (), None, Vector("x", 16), (), ())])
+    assert any(isinstance(s, PeeledLoop) for s in walk(program.body)) or kind == "mirror_image"
+    assert_computes(p, program, [((-9, 60),), ((70, 40),)], sizes={"f": ((0, 90),)})
+
+
 def defined(p: Pipeline, strict: bool = False, registers: Registers | None = None) -> Lowered:
     """The output, evaluated by a builder that is strict or not, of a machine whose registers are shared out so."""
     lowered = Lowered(p)
@@ -143,6 +174,22 @@ def test_long_extremes_of_floats_are_four_chains() -> None:
 def test_few_terms_are_written_out_and_many_are_loops(value: str, lanes: int, loops: int) -> None:
     lowered = evaluated(pipeline(value), lanes)
     assert sum(isinstance(s, Loop) for s in walk(tuple(lowered.inside))) == loops
+
+
+@pytest.mark.parametrize(
+    ("value", "long"),
+    [
+        ("sum(f(k, x) * f(y, k) for k in range(8))", 0),
+        ("sum(f(k, x) * f(y, k) for k in range(9))", 1),
+        ("f(x, y) * max(sum(f(k, x) * f(k, y) for k in range(16)), 0)", 1),
+        ("sum(f(x + k, y) * f(k, 0) for k in range(64))", 0),  # a filter: its taps are the same for all points
+        ("sum(f(x + k, y) * f(k, x) for k in range(64))", 0),  # a filter of x: every point of a row has it
+        ("sum(f(x + k, y) * f(y, j) for k in range(4) for j in range(4))", 0),
+    ],
+)  # fmt: skip
+def test_products_of_matrices_are_loops_from_nine_terms_on(value: str, long: int) -> None:
+    (out,) = pipeline(value, dims=("x", "y")).stages
+    assert long_sums(out, {}, {}) == long
 
 
 def test_stages_with_long_reductions_are_found_through_what_they_inline() -> None:

@@ -279,3 +279,24 @@ def test_a_chain_of_stages_that_end_where_the_image_does(length: int, kind: str)
             assert status == 0
             expected = interpret(pipeline, given, {}, {"out": region})["out"]
             np.testing.assert_array_equal(got["out"][0], expected[0])
+
+
+def test_blocks_with_updates_are_computed_once_though_each_row_reads_one_of_their_points() -> None:
+    """64 x 96 points, scanned down within blocks of eight rows: every iteration over y reads a row of a block."""
+    block = {"name": "block", "dims": ["x", "i", "b"], "value": "input(x, 8 * b + i)"}
+    scan = {"domain": {"r": [1, 7]}, "at": ["x", "r", "b"], "value": "max(block(x, r - 1, b), block(x, r, b))"}
+    document = {
+        "format": 1,
+        "name": "blocks",
+        "inputs": [{"name": "input", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {**block, "updates": [scan]},
+            {"name": "out", "dims": ["x", "y"], "value": "block(x, y % 8, y // 8)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 96]]},
+    }
+    pipeline = load(document)
+    schedule = by_hand(pipeline, [sliding("block", order=("x", "i", "b"))], rows=96)
+    done = counted(pipeline, schedule, {"out": ((0, 64), (0, 96))})
+    assert done.stored["block"] == 64 * 96

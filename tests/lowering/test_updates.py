@@ -197,3 +197,31 @@ def test_a_reduction_into_each_point_is_no_scan_along_the_row() -> None:
     p = stage(update(values, ["x", "y"], k=[0, "f.extent.y"]), value=["0", "255.0"])
     made = body(p, [scheduled(UpdateLoops(("k", "x", "y"), Vector("x", 8)))])
     assert re.search(r"call min\(.*\) : f32x8", made)
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "asked"),
+    [("f(x, y)", 64, 8), ("f(x, y)", 4096, 8), ("f(x, y)", 1 << 17, 0), ("sum(f(k, y) for k in range(0, 9))", 64, 0)],
+)
+def test_scans_of_a_block_ask_for_the_rows_of_the_next(value: str, width: int, asked: int) -> None:
+    """A line of each of eight rows, sixteen further; not where two blocks are more than the second level holds, nor for
+    the many elements that a reduction reads."""
+    p = stage(ALONG, value=value, extents=(width, 64))
+    made = body(p, [scheduled(UpdateLoops(("r", "y"), Vector("y", 8)))], vector_bytes=32)
+    assert made.count("prefetch") == asked
+
+
+def test_blocks_of_scans_that_ask_ahead_are_right() -> None:
+    p = stage(ALONG, update("out(17 - r, y) * 0.5 + out(18 - r, y)", ["17 - r", "y"], r=[0, 18]), value="f(x, y)")
+    loops = UpdateLoops(("r", "y"), Vector("y", 8))
+    assert_lowered_right(p, [scheduled(loops, loops)], ((0, 24), (0, 37)), sizes={"f": ((0, 24), (0, 37))})
+
+
+def test_threads_share_blocks_whose_last_update_goes_in_order() -> None:
+    down = update("out(x, r - 1) + out(x, r)", ["x", "r"], r=[1, 36])
+    p = stage(ALONG, down, value="f(x, y)")
+    loops = UpdateLoops(("r", "y"), Vector("y", 8), "y"), UpdateLoops(("x", "r"), Vector("x", 8))
+    made = body(p, [scheduled(*loops)], vector_bytes=32)
+    assert re.search(r"for \w+ = \S+ to \S+ step 16 parallel", made)
+    assert made.count("ordered {") == 1
+    assert_lowered_right(p, [scheduled(*loops)], ((0, 24), (0, 37)), sizes={"f": ((0, 24), (0, 37))})

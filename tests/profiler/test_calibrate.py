@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,9 +19,11 @@ from tilesmith.app.profiler.calibrate import (
     Groups,
     last_level_bytes,
     measure,
+    quick_parts,
     reach_sets,
     reached_bytes,
     retake,
+    source,
     working_sets,
 )
 from tilesmith.app.profiler.calibrated_platform import calibrated, disturbed, to_yaml, warnings, write
@@ -26,6 +31,7 @@ from tilesmith.app.profiler.samples import Measured, Reading, Samples
 from tilesmith.app.runtime.errors import CompileError, RunError
 from tilesmith.platforms import Compiler, get, load_text
 from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.cpu.isa import ISAS, X86
 from tilesmith.platforms.ecm import derived
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import compile_pipeline
@@ -168,6 +174,16 @@ def test_a_figure_that_cannot_be_trusted_stays_what_it_was(ns, why):
     assert why in platform.source_of("ecm.shuffle_cycles")
 
 
+def test_of_a_type_those_operations_are_taken_that_were_measured():
+    """Figures of a core that first use takes: no quotients, whose kernels take long to compile, no generated code."""
+    usual = host().ecm_parameters.i16
+    halves = {"i16__add": 0.125, "i16__widen": 0.2, "i16__narrow": 0.4}
+    platform = calibrated(host(), figures(**halves))
+    assert platform.ecm_parameters.i16 == usual.model_copy(update={"add": 0.5, "convert": 1.2})
+    source = platform.source_of("ecm.i16")
+    assert "estimates: multiply, divide, divide_by_constant, select, function" in source
+
+
 def test_what_is_not_measured_stays_what_it_was():
     platform = calibrated(host(), Measured({"clock": Samples((0.25,))}, "cc"))
     assert platform.clock_ghz == 4.0
@@ -212,6 +228,10 @@ def test_threads_together_have_at_least_what_one_has():
 
 def test_what_is_measured_quickly_are_parts_of_all():
     assert set(QUICK_PARTS) <= set(calibrate.GROUPS)
+    assert quick_parts(get("i7-6700")) == QUICK_PARTS
+    assert set(QUICK_PARTS) - set(quick_parts(get("epyc-9655"))) == {"core"}
+    assert "#define QUOTIENTS" in calibrate.source(host())
+    assert "#define QUOTIENTS" not in calibrate.source(host(), quotients=False)
 
 
 MB = 1 << 20
@@ -286,6 +306,19 @@ def test_a_compiler_that_is_not_there(tmp_path):
     platform = host().model_copy(update={"compiler": Compiler(command="gcc-99")})
     with pytest.raises(CompileError, match="not installed"):
         measure(platform, tmp_path, TRY)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() not in X86, reason="the instruction sets are those of x86")
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("command", ["gcc", "clang"])
+def test_compilers_take_the_code_for_every_instruction_set(command, isa, tmp_path):
+    """Clang has vectors of 8 bytes, halves of SSE's, in registers of their own."""
+    compiler, code = require_tool(command), tmp_path / "kernels.c"
+    code.write_text(source(host().model_copy(update={"vector_bytes": ISAS[isa].vector_bytes}), quotients=False))
+    options = [*ISAS[isa].features.values(), "-O1", "-S", "-o", os.devnull]
+    done = subprocess.run([compiler, *options, code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_a_program_that_fails_is_told(monkeypatch, tmp_path):

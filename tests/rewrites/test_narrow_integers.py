@@ -14,6 +14,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Cast, wa
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.printer import to_text
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
+from tilesmith.scheduler.rewrites.scaled_terms import with_fields
 
 INPUTS = ("uint8", "int8", "uint16", "int16", "uint32", "int32")
 
@@ -58,6 +59,12 @@ NARROWED = [
     ("float32(uint32(a(x)) * 70000)", "float32(int32(a(x)) * 70000)"),
     # terms of a sum that stays wide stay products of what is short
     ("int32(a(x)) * 2 + int32(b(x)) * 9000", "int32(a(x)) * 2 + int32(b(x)) * 9000"),
+    # a sum in it without products is made wider once
+    (
+        "uint32(1 if a(x) < 9 else 0) + uint32(2 if b(x) < 9 else 0) + uint32(70000 if a(x) < b(x) else 0)",
+        "uint32(int32((uint8(1) if a(x) < 9 else uint8(0)) + (uint8(2) if b(x) < 9 else uint8(0)))"
+        " + (70000 if a(x) < b(x) else 0))",
+    ),
     # places are no values
     ("int32(a(x)) + x % 4", "int32(a(x)) + x % 4"),
 ]  # fmt: skip
@@ -66,6 +73,29 @@ NARROWED = [
 @pytest.mark.parametrize(("value", "after"), NARROWED, ids=[v for v, _ in NARROWED])
 def test_an_expression_is_as_narrow_as_its_values(value: str, after: str) -> None:
     assert texts(narrowed(pipeline_of(value)))["out"] == to_text(pipeline_of(after).stage("out").values[0])
+
+
+def test_parts_of_a_pattern_of_bits_are_bytes() -> None:
+    """Whatever the order of the terms; one alone stays, and so do those of which no byte is 0."""
+    bits = [f"(uint32({c}) if a(x + {n}) < b(x) else uint32(0))" for n, c in enumerate((512, 1, 256, 2, 65536), 1)]
+    text = texts(narrowed(pipeline_of(" + ".join(bits))))["out"]
+    assert "select(a(x + 1) < b(x), uint8(2), uint8(0)) + select(a(x + 3) < b(x), uint8(1), uint8(0))) << 8" in text
+    assert "select(a(x + 2) < b(x), uint8(1), uint8(0)) + select(a(x + 4) < b(x), uint8(2), uint8(0))" in text
+    odd = pipeline_of(" + ".join(bits).replace("256", "257"))
+    assert with_fields(odd.stage("out")) is odd.stage("out")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_patterns_of_bits_keep_their_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    images = {name: Image(rng.integers(0, 256, 80, np.uint8), (0,)) for name in ("a", "b")}
+    for _ in range(10):
+        t = str(rng.choice(["int32", "uint32", "int64"]))
+        pairs = rng.integers(-9, 200, (12, 2)) << rng.integers(0, 20, (12, 1))
+        terms = [f"({t}({n}) if a(x + {k}) < {3 * n % 250} else {t}({m}))" for k, (n, m) in enumerate(pairs.tolist())]
+        of = pipeline_of(" + ".join([*terms, f"{t}(b(x))"]))
+        one, other = (interpret(p, images, {"n": 4}, {"out": ((0, 64),)})["out"][0] for p in (of, narrowed(of)))
+        np.testing.assert_array_equal(one, other, err_msg=str(texts(of)))
 
 
 def test_a_stage_between_is_kept_in_few_bits() -> None:

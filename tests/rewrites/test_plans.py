@@ -52,6 +52,7 @@ def test_an_observer_sees_every_pass() -> None:
         "hoist-parameters",
         "propagate-boundaries",
         "factor-exponentials",
+        "distribute-scatters",
         "tabulate-weights",
         "narrow-integers",
         "interleave-channels",

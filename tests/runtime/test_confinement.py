@@ -118,6 +118,15 @@ def test_a_test_that_is_slow_says_nothing(monkeypatch: pytest.MonkeyPatch) -> No
             confinement._tried("bubblewrap")
 
 
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_signal_is_seen_as_soon_as_it_is_sent(killed: bool) -> None:
+    """The system may end a process long after the signal was sent, where others have the cores."""
+    with confinement._outside() as outside:
+        if killed:
+            os.kill(outside.victim.pid, signal.SIGKILL)
+        assert confinement._answers(outside.victim) != killed
+
+
 def test_nothing_escapes(confined: str) -> None:
     assert found_escapes.__wrapped__(sandbox.in_force()) == ()
 
@@ -177,9 +186,29 @@ def test_an_escape_is_told(cache: Path) -> None:
 
 
 def test_nothing_is_written_elsewhere(cache: Path, confined: str) -> None:
-    paths = ("/dev/shm/x", "/tmp/x", "/var/tmp/x", "/usr/x", "/etc/x", "/x", "/proc/sys/kernel/core_pattern")
+    paths = ("/dev/x", "/tmp/x", "/var/tmp/x", "/usr/x", "/etc/x", "/x", "/proc/sys/kernel/core_pattern")
     assert not succeeded(cache, [f'open("{path}", O_CREAT | O_WRONLY, 0600) >= 0' for path in paths], ["fcntl.h"])
     assert not [path for path in paths if not path.startswith("/proc") and Path(path).exists()]
+
+
+def test_shared_memory_by_name_is_the_program_s_own(cache: Path, confined: str) -> None:
+    if confined in STARTS:  # without mounts of its own there is none
+        assert not succeeded(cache, ['open("/dev/shm/x", O_CREAT | O_WRONLY, 0600) >= 0'], ["fcntl.h"])
+    else:
+        attempt(cache, """int made = open("/dev/shm/x", O_CREAT | O_WRONLY, 0600); if (made < 0) return 11;
+                          if (open("x", O_RDONLY) < 0) return 12; return 0;""", "#include <fcntl.h>")  # fmt: skip
+    assert not Path("/dev/shm/x").exists()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_threads_of_clang_run_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism) -> None:
+    """Its OpenMP wants a page of shared memory."""
+    require_tool("clang")
+    monkeypatch.setattr(sandbox, "in_force", lambda: mechanism)
+    clang = PLATFORM.model_copy(update={"compiler": Compiler(command="clang", flags=("-O1",))})
+    code = body("int n = 0;\n#pragma omp parallel reduction(+: n)\nn++;\nreturn n == 2 ? 0 : 11;")
+    image = Image(np.ones((20, 30), np.float32), (0, 0))
+    run(build(code, clang, tmp_path, 60), pairs(), {"image": image}, {}, threads=2)
 
 
 def test_calls_that_are_refused(cache: Path, confined: str) -> None:

@@ -9,7 +9,8 @@ from support.small_pipelines import E, F, clamp, exp, k, pipeline, stage, summed
 from support.small_updates import histograms, i, r, s, scans, update, variable, z
 
 from tilesmith.scheduler.codegen import loopnest
-from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound, Reduce
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
@@ -47,6 +48,18 @@ def test_a_scan_is_computed_once_a_strip_of_columns() -> None:
     (sums,) = group.placements
     assert (sums.compute, sums.store) == ("y.outer", "y.outer")
     assert sums.updates == (UpdateLoops(("x", "r"), Vector("x", 16)),)
+
+
+@pytest.mark.parametrize(
+    ("channels", "steps", "lanes"), [(8, 4096, 8), (6, 4096, 4), (20, 4096, 16), (3, 4096, None), (8, 100, None)]
+)
+def test_a_recursion_of_few_channels_is_in_vectors_of_fewer_lanes(channels: int, steps: int, lanes: int | None) -> None:
+    feedback = update((x, r), F("filtered")(x, r) - F("filtered")(x, r - 1) * 0.5, variable("r", 1, steps - 1))
+    filtered = stage("filtered", "xy", F("input")(x, y), (feedback,))
+    (group,) = root_schedule(pipeline("recursion", [filtered], {"filtered": (channels, steps)}), machine()).groups
+    (loops,) = group.updates
+    assert loops.vector == (None if lanes is None else Vector("x", lanes))
+    assert loops.loops == ("x", "r")  # channel by channel each point would wait for the one before
 
 
 def test_rows_across_those_of_the_reader_are_computed_for_a_tile_of_these() -> None:
@@ -96,7 +109,7 @@ def test_a_place_that_is_looked_up_is_shared_by_the_few_that_read_there(looked_u
     """Else a short recurrence is innermost, in a register."""
     across = clamp(E(Cast(F("input")(x, y, r).e, INT32)), 0, 9) if looked_up else r
     own = F("out")(x, y, z) if looked_up else F("out")(x, y, z) * 0.5
-    term = update((x, y, z), own + F("input")(x + across, y, z), variable("r", 0, clamp(WIDTH, 0, 60)))
+    term = update((x, y, z), own + F("input")(x + across, y, z), variable("r", 0, clamp(WIDTH, 0, 8)))
     out = stage("out", "xyz", E(Const(0.0, FLOAT32)), (term,))
     (group,) = _schedule(pipeline("sampled", [out], {"out": (512, 512, 3)}, {"input": "xyz"})).groups
     assert group.updates == (UpdateLoops(("z", "r", "x", "y") if looked_up else ("r", "z", "x", "y"), Vector("x", 16)),)
@@ -114,6 +127,18 @@ def _mean() -> Pipeline:
     terms = summed(F("input")(r, s) * F("input")(r, s), s=(0, 2560), r=(0, 1536))
     mean = stage("mean", "", terms / 3932160.0)
     return pipeline("mean", [mean, stage("out", "xy", F("input")(x, y) - F("mean")())], {"out": (1536, 2560)})
+
+
+@pytest.mark.parametrize(("terms", "loops"), [(32, ("s", "x", "r")), (1, ("x", "s", "r"))])
+def test_a_loop_in_which_a_reduction_is_the_same_is_inside_of_the_vectors(terms: int, loops: tuple[str, ...]) -> None:
+    """The least of all costs of a point is worked out once for all that are made of it, where it is half the work."""
+    before = F("path")(x, r - 1, k)
+    least = E(Reduce("min", before.e, (variable("k", 0, terms),), None, 0, FLOAT32))
+    value = F("path")(x, r - 1, s) + least
+    step = update((x, r, s), value, variable("s", 0, 32), variable("r", 1, 359))
+    path = stage("path", "xyz", F("input")(x, y), (step,))
+    of = pipeline("path", [path], {"path": (640, 360, 32)})
+    assert _group(_schedule(of), "path").updates == (UpdateLoops(loops, Vector("x", 16)),)
 
 
 def test_a_long_sum_has_strips_for_threads_and_lanes_for_vectors() -> None:
@@ -170,3 +195,27 @@ def test_consumers_at_different_rows_share_a_window() -> None:
     (group,) = _schedule(pipeline("ahead", [base, ahead, out], {"out": (1536, 2560)})).groups
     levels = {p.stage: (p.compute, p.store) for p in group.placements if p.compute != INLINE}
     assert levels == {"base": ("y.inner", group.loops[2]), "ahead": ("y.inner", group.loops[2])}
+
+
+@pytest.mark.parametrize(
+    ("planes", "width", "order"),
+    [
+        (48, 512, ("x", "r", "y")),  # a plane is a multiple of a way
+        (48, 500, ("x", "r", "y")),  # no prefetcher follows so many
+        (24, 500, ("r", "x", "y")),
+        (24, 20, ("r", "x", "y")),
+    ],
+)
+def test_rays_through_planes_that_are_far_apart_are_followed_row_by_row(
+    planes: int, width: int, order: tuple[str, ...]
+) -> None:
+    """The rest of a ray, and the sum seen of it, are no reductions: both are in memory or in registers."""
+    ray = {"name": "ray", "dims": ["x", "y"], "value": ["float32(0)", "float32(1)"]}
+    seen = ["ray(x, y)[0] + ray(x, y)[1] * a(x, y, r)", "ray(x, y)[1] * (1 - a(x, y, r))"]
+    ray["updates"] = [{"domain": {"r": [0, planes]}, "at": ["x", "y"], "value": seen}]
+    inputs = [{"name": "a", "type": "float32", "dims": ["x", "y", "z"]}]
+    stages = [ray, {"name": "out", "dims": ["x", "y"], "value": "ray(x, y)[0]"}]
+    of = {"format": 1, "name": "rays", "inputs": inputs, "stages": stages, "outputs": ["out"]}
+    found = autoschedule(load({**of, "estimates": {"out": [[0, width], [0, 500]]}}), machine()).schedule
+    ((placement,),) = (g.placements for g in found.groups)
+    assert [u.loops for u in placement.updates] == [order]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import shlex
 import sqlite3
 import subprocess
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -53,7 +55,11 @@ def filled(db):
                 if table.name == "schedule_forms" and "body" not in tables.tables["schedules"].columns:
                     row["name"] = "answer"  # since 0006 the answer itself is a form
                 if table.name == "kept_forms":
-                    row |= {"answer": pack_one(row["answer"]), "others": pack({})}
+                    row |= {"answer": zlib.compress(row["answer"]), "others": lzma.compress(b"[]\n")}
+                if table.name == "packed_forms":
+                    row["content"] = pack({"answer": row["content"]})
+                if table.name == "made_forms":
+                    row["content"] = (pack_one if "packed_forms" in tables.tables else zlib.compress)(row["content"])
                 connection.execute(insert(table).values(**row))
     return counted(db)
 

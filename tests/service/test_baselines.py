@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tilesmith.app.service.schedules.packing import pack, pack_one
-from tilesmith.app.service.tables import kept_forms, schedules
+from tilesmith.app.service.schedules.packing import pack
+from tilesmith.app.service.tables import packed_forms, schedules
 
 A, B, C, D = (letter * 40 for letter in "abcd")
 PROJECT = "/v1/projects/camera"
@@ -33,8 +33,8 @@ def keep(service):
         with service.context.db.write() as connection:
             service.context.db.insert_new(connection, schedules, row)
         with service.context.db.write() as connection:
-            packed = {"schedule_id": schedule_id, "answer": pack_one(json.dumps(body).encode()), "others": pack({})}
-            service.context.db.insert_new(connection, kept_forms, packed)
+            packed = {"schedule_id": schedule_id, "content": pack({"answer": json.dumps(body).encode()})}
+            service.context.db.insert_new(connection, packed_forms, packed)
         return schedule_id
 
     return kept
@@ -258,3 +258,19 @@ def test_results_say_which_token_recorded_them(service, keep):
     reader = {"Authorization": f"Bearer {service.context.tokens.create('r', ('read',)).token}"}
     assert service.client.post(f"{PROJECT}/results", json=body, headers=reader).status_code == 403
     assert service.client.post(f"{PROJECT}/baseline", json={"ref": "main"}, headers=reader).status_code == 200
+
+
+def test_results_are_deleted(service, record, baseline):
+    record("main", A, harris=100.0, blur=10.0)
+    record("feature", B, harris=90.0)
+    record("feature", B, platform="arm", harris=80.0)
+    url = f"{PROJECT}/results"
+    assert service.client.delete(url, params={"branch": "feature", "platform": "arm"}).json() == {"results": 1}
+    assert service.client.delete(url, params={"branch": "feature"}).json() == {"results": 1}
+    assert service.client.delete(url, params={"branch": "feature"}).json() == {"results": 0}
+    assert baseline("main") == {"harris": 100.0, "blur": 10.0}
+    misspelt = service.client.delete(url, params={"brunch": "main"})
+    assert (misspelt.status_code, misspelt.json()["code"]) == (422, "bad_request")
+    assert "brunch" in misspelt.text
+    assert service.client.delete(url).json() == {"results": 2}
+    assert service.client.delete(url).json()["code"] == "project_not_found"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from tilesmith.app.service.bodies import SMALL_BYTES, parse_json
-from tilesmith.app.service.connections import BoundedProtocol, OpenConnections, client_of
+from tilesmith.app.service.connections import DISCARDED_BYTES, BoundedProtocol, OpenConnections, client_of
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.settings import Settings
 from tilesmith.app.service.tokens.failures import ADDRESSES, WINDOW_S, Failures
@@ -110,6 +111,37 @@ def test_a_long_head_is_refused(service, large, end):
     assert (status, problem["code"]) == (431, "head_too_large")
     assert service.client.get("/v1/jobs?" + "q" * 40_000).status_code == 431
     assert service.client.get("/healthz").status_code == 200
+
+
+def is_left(connection, seconds):
+    """True once the other side takes nothing more, a thousand bytes a time."""
+    try:
+        for _ in range(100 * DISCARDED_BYTES // 1000):
+            connection.sendall(b"x" * 1000)
+            time.sleep(seconds)
+    except ConnectionError:
+        return True
+    return False
+
+
+def test_a_client_that_sends_on_after_a_refusal_gets_the_answer(service):
+    with connected(service) as connection:
+        connection.sendall(HEAD + b"X: " + b"x" * (DISCARDED_BYTES - 100_000))
+        assert answer(connection)[0] == 431
+
+
+def test_a_client_that_never_stops_sending_is_left(service):
+    with connected(service) as connection:
+        connection.sendall(HEAD + b"X: ")
+        assert is_left(connection, seconds=0)
+
+
+def test_a_refused_client_is_left_when_its_time_is_over(start):
+    service = start(head_timeout_s=0.2)
+    with connected(service) as connection:
+        connection.sendall(b"\x16\x03\x01" * 100)
+        assert answer(connection)[0] == 400
+        assert is_left(connection, seconds=0.01)
 
 
 def test_what_is_no_http_is_refused(service):

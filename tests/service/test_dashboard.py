@@ -77,6 +77,12 @@ def test_schedules_are_listed_with_links_that_work(service):
             assert service.client.get(link).status_code == 200, link
 
 
+def test_the_list_is_found_above_a_schedule(service):
+    found = service.client.get("/schedules?search=blur", follow_redirects=False)
+    assert (found.status_code, found.headers["location"]) == (308, "/?search=blur")
+    assert service.client.get("/schedules", follow_redirects=False).headers["location"] == "/"
+
+
 def test_the_list_is_searched(service):
     service.schedule("blur")
     service.schedule("sharp")

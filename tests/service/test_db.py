@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert, inspect, select, text
+from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tilesmith.app.service import migrations
 from tilesmith.app.service.db import Database, downgrade, is_current, upgrade, wait_for
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.schedules.packing import pack, pack_one, without_answered
-from tilesmith.app.service.tables import kept_forms, made_forms, metadata, pipelines
+from tilesmith.app.service.schedules.packing import unpack_one
+from tilesmith.app.service.tables import made_forms, metadata, pipelines
 
 
 @pytest.fixture
@@ -108,9 +108,9 @@ def test_forms_are_packed_and_unpacked_again(database):
             connection.execute(text(FORM), rows)
     upgrade(database)
     assert schedule_rows.find(database, "a").content == FORMS["answer"]
-    kept = {"schedule.json", "explain", "candidates/1/schedule.json"}
-    assert schedule_rows.others(database, "a") == {name: FORMS[name] for name in kept}
-    assert schedule_rows.others(database, "b") == {name: tuned[name] for name in kept | {"explain.txt"}}
+    kept = {"answer", "schedule.json", "explain", "candidates/1/schedule.json"}
+    assert schedule_rows.kept(database, "a") == {name: FORMS[name] for name in kept}
+    assert schedule_rows.kept(database, "b") == {name: tuned[name] for name in kept | {"explain.txt"}}
     for name in ("loopnest.txt", "schedule.h", "source.json", "candidates/1/loopnest.txt"):
         assert schedule_rows.find_form(database, "a", name).content == FORMS[name]
     downgrade(database, "0010")
@@ -124,26 +124,56 @@ def test_forms_are_packed_and_unpacked_again(database):
     upgrade(database)
 
 
-def test_forms_are_packed_without_a_vocabulary_where_an_earlier_version_reads_them(database):
-    """0017."""
-    forms = {"explain": b'{"predicted":{"total":2.5}}', "platform.json": b'{"name":"host"}', "schedule.json": b"{}"}
-    kept = without_answered(forms, {"predicted": {"total": 2.5}})
-    answer = b'{"predicted":{"total":2.5}}'
+def test_forms_of_before_are_packed_anew(database):
+    """0020: what was left to the answer is in each form again, whether deflate had a vocabulary or not."""
+    vocabulary = Path(migrations.__file__).with_name("vocabulary.txt").read_bytes()
+
+    def deflated(content):
+        packer = zlib.compressobj(9, memLevel=9, zdict=vocabulary)
+        return packer.compress(content) + packer.flush()
+
+    answer = b'{"groups":[{"b":1}],"predicted":{"total":2.5}}'
+    whole = {
+        "explain": b'{"predicted":{"total":2.5}}',
+        "platform.json": b'{"name":"host"}',
+        "schedule.json": b'{"groups":[{"b":1}]}',
+    }
+    short = whole | {
+        "explain": b'{"predicted":"as answered"}',
+        "platform.json": deflated(whole["platform.json"]),
+        "schedule.json": b'{"groups":"as answered"}',
+    }
+    heads = [[name, len(c), *([True] if name == "platform.json" else [])] for name, c in short.items()]
+    others = {"a": (heads, short), "b": ([[name, len(c)] for name, c in whole.items()], whole)}
+    downgrade(database, "0019")
+    texts = {"x": b"int f;"} | {f"n{n:03}": b"%d" % n for n in range(600)}  # more than are repacked at a time
+    put = text("INSERT INTO made_forms (schedule_id, name, content) VALUES (:id, :name, :content)")
     with database.write() as connection:
-        connection.execute(text(UNMEASURED), {"id": "a"})
-        connection.execute(insert(kept_forms).values(schedule_id="a", answer=pack_one(answer), others=pack(kept)))
-        connection.execute(insert(made_forms).values(schedule_id="a", name="code.c", content=pack_one(b"int f;")))
-    assert schedule_rows.others(database, "a") == forms
-    downgrade(database, "0016")
+        for schedule_id, (head, forms) in others.items():
+            compressed = deflated if schedule_id == "a" else zlib.compress
+            packed = lzma.compress(json.dumps(head).encode() + b"\n" + b"".join(forms.values()))
+            row = {"id": schedule_id, "answer": compressed(answer), "others": packed}
+            connection.execute(text(UNMEASURED), row)
+            connection.execute(text("INSERT INTO kept_forms VALUES (:id, :answer, :others)"), row)
+            made = [{"id": schedule_id, "name": name, "content": compressed(t)} for name, t in texts.items()]
+            connection.execute(put, made)
+    for _ in range(2):  # and after a way back
+        upgrade(database)
+        for schedule_id in others:
+            assert schedule_rows.kept(database, schedule_id) == {"answer": answer, **whole}
+            with database.read() as connection:
+                c = made_forms.c
+                made = connection.execute(select(c.name, c.content, c.bytes).where(c.schedule_id == schedule_id)).all()
+            assert {m.name: unpack_one(m.content) for m in made} == texts
+            assert all(m.bytes == len(m.content) for m in made)
+        downgrade(database, "0016")
     with database.read() as connection:
-        row = connection.execute(select(kept_forms)).one()
+        row = connection.execute(text("SELECT answer, others FROM kept_forms WHERE schedule_id = 'a'")).one()
         assert zlib.decompress(row.answer) == answer
-        head, _, texts = lzma.decompress(row.others).partition(b"\n")
-        assert json.loads(head) == [[name, len(content)] for name, content in forms.items()]
-        assert texts == b"".join(forms.values())
-        assert zlib.decompress(connection.execute(select(made_forms.c.content)).scalar_one()) == b"int f;"
+        head, _, joined = lzma.decompress(row.others).partition(b"\n")
+        assert json.loads(head) == [[name, len(content)] for name, content in whole.items()]
+        assert joined == b"".join(whole.values())
     upgrade(database)
-    assert schedule_rows.others(database, "a") == forms
 
 
 UNMEASURED = """INSERT INTO schedules (id, pipeline_id, pipeline, platform, method, strict, groups, version, created_us)

@@ -239,6 +239,45 @@ def test_clients_take_turns(tmp_path):
     assert {"b0", "b1"} <= set(held.begun[:4])
 
 
+@pytest.fixture
+def two_threads(tmp_path):
+    """An Engine of two threads, of which the second has worked about "known"; and what ends the work of each."""
+    one, go = (
+        Engine(Settings(data_dir=tmp_path, schedule_workers=0), SimpleNamespace()),
+        [threading.Event(), threading.Event()],
+    )
+    one.warm_up()
+    held = one.submit(go[0].wait, 60)
+    one.submit(threading.get_ident, about=("known",)).result(60)
+    go[0].set()
+    held.result(60)
+    go[0].clear()
+    yield one, go
+    for event in go:
+        event.set()
+    one.close()
+
+
+def test_work_goes_to_who_has_worked_about_the_same(two_threads):
+    one, _ = two_threads
+    first = one.submit(threading.get_ident).result(60)
+    found = {one.submit(threading.get_ident, about=("known", n)).result(60) for n in range(3)}
+    assert len(found) == 1
+    assert first not in found
+
+
+def test_work_is_left_to_who_knows_it_for_a_while(two_threads):
+    one, go = two_threads
+    held = [one.submit(event.wait, 60) for event in go]
+    begun = []
+    waiting = [one.submit(begun.append, "known", about=("known",))]
+    waiting += [one.submit(begun.append, n) for n in range(engines.MOST_PASSED + 2)]
+    go[0].set()
+    for made in (held[0], *waiting):
+        made.result(60)
+    assert begun.index("known") == engines.MOST_PASSED
+
+
 def test_a_token_has_a_limit_of_its_own(tmp_path):
     held = Held(tmp_path, schedule_queue_per_token=2, schedule_queue=4)
     held.ask("token a", "1")

@@ -339,6 +339,13 @@ def test_fields_that_there_are_are_offered_for_one_that_there_is_not(
     assert found["hint"].startswith(hint)
 
 
+def test_a_name_where_a_document_is_wanted_is_sent_to_its_field(service) -> None:
+    errors = service.client.post("/v1/schedules", json={"pipeline": "harris", "platform": "host"}).json()["errors"]
+    hints = {e["pointer"]: e["hint"] for e in errors}
+    assert hints["/platform"] == "one that is known by its name goes into platform_name"
+    assert hints["/pipeline"] == "one that is known by its name goes into pipeline_id"
+
+
 def test_api_errors_cross_processes():
     import pickle
 

@@ -47,3 +47,12 @@ def test_the_short_lane_has_short_work_only():
     assert queue.pop(only_short=False) == "long"
     queue.end("a", False, 0.1)
     assert (len(queue), queue.active("a")) == (0, 0)
+
+
+def test_work_that_does_not_suit_keeps_its_place():
+    queue = FairQueue()
+    for name in ("left", "other", "left too"):
+        queue.push("a", name, short=True)
+    assert queue.pop(only_short=False, suits=lambda name: "left" not in name) == "other"
+    assert queue.pop(only_short=False, suits=lambda name: "left" not in name) is None
+    assert [queue.pop(only_short=False), queue.pop(only_short=False)] == ["left", "left too"]

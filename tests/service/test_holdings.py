@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from tilesmith import platforms
-from tilesmith.app.service.tables import holdings, kept_forms, pipelines
+from tilesmith.app.service.tables import holdings, packed_forms, pipelines
 
 
 def bearer(token):
@@ -43,8 +43,7 @@ def test_what_a_token_has_stored_is_counted_and_counted_off(holder, pipeline):
     stored = service.client.post("/v1/pipelines", json=pipeline("c"), headers=bearer(mine)).json()["id"]
     service.client.post("/v1/pipelines", json=pipeline("c"), headers=bearer(other))
     with service.context.db.read() as connection:
-        c = kept_forms.c
-        size = connection.execute(select(func.sum(func.length(c.answer) + func.length(c.others)))).scalar_one()
+        size = connection.execute(select(func.sum(func.length(packed_forms.c.content)))).scalar_one()
         document = connection.execute(select(func.length(pipelines.c.document))).scalar_one()
     assert held(service) == {"admin": (0, 0), "mine": (2, size + document), "other": (0, 0)}
     for url in (f"/v1/schedules/{first}", f"/v1/schedules/{second}", f"/v1/pipelines/{stored}"):
@@ -100,6 +99,8 @@ def test_results_of_projects_are_counted(holder, pipeline):
     body = {"branch": "main", "commit": "5f0c8f3b1d0f4d1c", "results": [{"schedule_id": schedule}]}
     assert service.client.post("/v1/projects/p/results", json=body, headers=bearer(mine)).status_code == 201
     assert 100 < held(service)["mine"][1] - before < 1000
+    assert service.client.delete("/v1/projects/p/results").json() == {"results": 1}
+    assert held(service)["mine"][1] == before
 
 
 def test_without_tokens_there_is_no_limit(start, pipeline):

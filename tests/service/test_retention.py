@@ -9,7 +9,7 @@ from tilesmith.app.service import retention
 from tilesmith.app.service.db import downgrade, now_us
 from tilesmith.app.service.schedules import notes, repository
 from tilesmith.app.service.schedules.notes import Notes
-from tilesmith.app.service.tables import kept_forms, measurements, results, schedule_tallies, schedules
+from tilesmith.app.service.tables import measurements, packed_forms, results, schedule_tallies, schedules
 
 DAY_US = 86_400_000_000
 DAY_S = 86_400
@@ -64,7 +64,7 @@ def test_old_schedules_go_but_for_those_that_have_a_use(keeping, monkeypatch):
     with db.read() as connection:
         counted = connection.execute(select(func.sum(schedule_tallies.c.made), func.count())).one()
         assert counted == (6, 6)
-        of_kept = select(kept_forms.c.schedule_id)
+        of_kept = select(packed_forms.c.schedule_id)
         assert set(connection.execute(of_kept).scalars()) == left(service)
     sweep(service, 16)
     assert measured not in left(service)

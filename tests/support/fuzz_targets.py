@@ -133,8 +133,8 @@ class Documents:
     def read(self, content: bytes) -> str:
         from tilesmith import platforms
         from tilesmith.scheduler.analysis.size_warnings import size_warnings
-        from tilesmith.scheduler.compiler import Options, decide, generated
-        from tilesmith.scheduler.errors import TilesmithError
+        from tilesmith.scheduler.compiler import Options, decide, generated, laid_out
+        from tilesmith.scheduler.errors import IllegalSchedule, ScheduleError, TilesmithError
         from tilesmith.scheduler.frontends.document.document import canonical_json, load, load_text, to_document
         from tilesmith.scheduler.ir.schedule import document as schedules
 
@@ -144,11 +144,16 @@ class Documents:
             return told(error)
         if load(to_document(pipeline)) != pipeline:
             raise Undocumented("the canonical document is another pipeline")
-        found = decide(pipeline, platforms.load("i7-6700"), Options())
-        made = generated(found.plan, platforms.load("i7-6700"), lambda: 0.0)
-        warnings = size_warnings(found.plan.pipeline, made.source.buffers)
+        try:
+            found = decide(pipeline, platforms.load("i7-6700"), Options())
+        except IllegalSchedule:
+            raise
+        except ScheduleError as error:  # of places beyond every image, at the estimates
+            return told(error)
+        source = generated(laid_out(found.plan, platforms.load("i7-6700")))
+        warnings = size_warnings(found.plan.pipeline, source.buffers)
         schedule = json.dumps(schedules.to_document(found.plan.schedule))
-        return "\n".join((canonical_json(pipeline), schedule, made.source.code, *warnings))
+        return "\n".join((canonical_json(pipeline), schedule, source.code, *warnings))
 
     def mutated(self, rng: Random, content: bytes, plain: Mutate, most: int) -> bytes:
         return _mutated_document(rng, content, _donors(), self.words(), lambda data: plain(data, most))
@@ -243,7 +248,7 @@ class Strategies(_Trees):
 
     def read(self, content: bytes) -> str:
         from tilesmith import platforms
-        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.compiler import Options, decide, generated, laid_out
         from tilesmith.scheduler.errors import TilesmithError
         from tilesmith.scheduler.strategies import document as strategies
 
@@ -255,7 +260,7 @@ class Strategies(_Trees):
             found = decide(_shipped(_SCHEDULED[0]), machine, Options(strategy=strategy))
         except TilesmithError as error:
             return told(error)
-        return generated(found.plan, machine, lambda: 0.0).source.code
+        return generated(laid_out(found.plan, machine)).code
 
 
 @dataclass(frozen=True)
@@ -279,7 +284,7 @@ class Platforms(_Trees):
         from tilesmith import platforms
         from tilesmith.platforms import PlatformError
         from tilesmith.platforms.documents import load_text
-        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.compiler import Options, decide, generated, laid_out
         from tilesmith.scheduler.errors import TilesmithError
 
         try:
@@ -287,7 +292,7 @@ class Platforms(_Trees):
             if platforms.parse(platforms.to_document(machine)) != machine:
                 raise Undocumented("the document that is written is another platform")
             found = decide(_shipped(_SCHEDULED[0]), machine, Options())
-            return generated(found.plan, machine, lambda: 0.0).source.code
+            return generated(laid_out(found.plan, machine)).code
         except (TilesmithError, PlatformError) as error:
             return told(error)
 
@@ -324,7 +329,7 @@ class Schedules(_Trees):
 
     def read(self, content: bytes) -> str:
         from tilesmith import platforms
-        from tilesmith.scheduler.compiler import Options, decide, generated
+        from tilesmith.scheduler.compiler import Options, decide, generated, laid_out
         from tilesmith.scheduler.errors import TilesmithError
         from tilesmith.scheduler.frontends.document.limits import Limits
         from tilesmith.scheduler.frontends.document.safe_loader import read_json
@@ -337,7 +342,7 @@ class Schedules(_Trees):
                 raise Undocumented("the document that is written is another schedule")
             name = schedule.pipeline if schedule.pipeline in _SCHEDULED else _SCHEDULED[0]
             found = decide(_shipped(name), machine, Options(schedule=schedule))
-            return generated(found.plan, machine, lambda: 0.0).source.code
+            return generated(laid_out(found.plan, machine)).code
         except TilesmithError as error:
             return told(error)
 

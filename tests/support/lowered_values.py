@@ -30,6 +30,7 @@ from tilesmith.scheduler.rewrites.passes import rewrite
 
 EMPTY = """
 program "p" { doc "" method "hand" machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
+  crowded_bytes 2048
 derivation {} bounds {} body {} }
 """
 

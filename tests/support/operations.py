@@ -77,7 +77,7 @@ def _head(name: str, element: str) -> str:
 
     return (
         f'program "{name}" {{ doc "" method "by hand"\nmachine "x86_64" line_bytes 64 register_bytes {REGISTER_BYTES} '
-        "carried_vectors 12 permuted_bytes 4\n"
+        "carried_vectors 12 permuted_bytes 4 crowded_bytes 2048\n"
         + argument("in", "") + argument("out", 'output made_by "out"') + buffer("in") + buffer("out")
         + "derivation {} bounds {} body {\n"
     )  # fmt: skip

@@ -14,6 +14,7 @@ from tilesmith.scheduler.analysis.dependence import default_order, independent, 
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
+from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
@@ -283,6 +284,11 @@ class _Drawing:
             free = [loop for loop in free if loop != parallel]
             vector = Vector(self.r.choice(free), self.r.choice(LANES)) if free and self.chance(0.7) else None
             found.append(UpdateLoops(loops, vector, parallel))
+        alone = tuple(replace(u, parallel=None) for u in found)
+        blocks = sweep(stage, alone) if threads else None
+        if blocks is not None and blocks.loop is not None and self.chance(0.5):
+            shared = blocks.updates - 1
+            return (*(replace(u, parallel=blocks.dim) for u in alone[:shared]), *alone[shared:])
         return tuple(found)
 
     # members

@@ -16,17 +16,20 @@ Way = Literal[
     "uniform",
     "strided",
     "gathered",
+    "alone",
     "transposed",
     "pairs",
     "pixels",
     "table",
     "shuffled",
     "shared",
+    "near",
 ]
 """The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all
-lanes; every second one or so; each at a place of its own; each in a row of its own, in blocks that are transposed; two
-neighbours of a place at once, or all channels of it; in a table of bytes that vectors look up all at once; from
-registers, by a permutation; each the element of several lanes side by side, by a load of fewer and a permutation."""
+lanes; every second one or so; each at a place of its own; each at a place in a row of its own, loaded alone; each in a
+row of its own, in blocks that are transposed; two neighbours of a place at once, or all channels of it; in a table of
+bytes that vectors look up all at once; from registers, by a permutation; each the element of several lanes side by
+side, by a load of fewer and a permutation; at places that lie near each other, as each vector asks."""
 
 
 MOST_PIECES = 16
@@ -121,15 +124,16 @@ class Work(NamedTuple):
 
     Rows of memory are walked for `run_bytes` in order before another begins; the next iteration of the loop at level
     `next`, if there is one, goes on with them. `streamed_bytes` are written past all caches, and no part of `stored`;
-    the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before. `held`
+    the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before, and loads
+    wait until `awaited_bytes` of them have left the core. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
-    `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`, each
-    by an instruction; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
-    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
-    cycles of `chain` from its loads to its value, all else aside. Several rows that it stores at once outside of the
-    group are `together` with those that it loads. Where updates run by other lanes than what comes
-    `before` them, this is apart from the other operations, loads and stores. Or all of these are of its values,
-    and `passes` are its updates.
+    `streams` are rows of memory that it walks side by side; in one step it asks for so many lines ahead, `asked`;
+    it walks across the rows of `columns`. Of what it loads another stage of the group has
+    loaded so many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point
+    takes the cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile.
+    Several rows that it stores at once outside of the group are `together` with those that it loads. Where updates
+    run by other lanes than what comes `before` them, this is apart from the other operations, loads and stores. Or
+    all of these are of its values, and `passes` are its updates.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -150,6 +154,7 @@ class Work(NamedTuple):
     next: int | None = None
     streamed_bytes: float = 0.0
     torn: Amount = 0.0
+    awaited_bytes: float = 0.0
     held: tuple[tuple[int, float], ...] = ()
     streams: Amount = 1.0
     level: int = 0
@@ -162,6 +167,7 @@ class Work(NamedTuple):
     before: Before | None = None
     passes: tuple[Pass, ...] = ()
     together: SideBySide | None = None
+    needs: float = 0.0
 
 
 class GroupWork(NamedTuple):

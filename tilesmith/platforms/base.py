@@ -140,14 +140,20 @@ class Cache(BaseModel):
             raise PydanticCustomError("cache_smaller_than_a_set", "the cache is smaller than its ways times its line")
         return self
 
+    def crowded_bytes(self, rows: int) -> int:
+        """The power of two at whose multiples so many rows lie too near in sets: the ways of those that they reach have
+        no room for a line of each."""
+        return 1 << (self.size_bytes // rows).bit_length()
+
 
 class Platform(Figures, Protocol):
     """A machine of any kind, as schedules, cost models and backends see it: what computes side by side, its vector
     unit, its memory, and the compiler of the C that runs on it or starts its work.
 
     `threads` are what tiles are handed to, `vector_bytes` what one of them computes at once, `caches` the memory that
-    tiles should fit, innermost first, whether programs manage it or not. `work_items` share the vectors of a thread,
-    each with its lanes of them, and exchange them through memory; 1 where vectors are in registers.
+    tiles should fit, innermost first, whether programs manage it or not. `threads_wait`: one may wait for another.
+    `work_items` share the vectors of a thread, each with its lanes of them, and exchange them through memory; 1 where
+    vectors are in registers.
     """
 
     @property
@@ -164,6 +170,8 @@ class Platform(Figures, Protocol):
 
     @property
     def execution_levels(self) -> tuple[ExecutionLevel, ...]: ...
+    @property
+    def threads_wait(self) -> bool: ...
     @property
     def clock_ghz(self) -> float: ...
     @property

@@ -92,7 +92,8 @@ class Prefetch(_Figures):
     )
     furthest_bytes: Bytes = Field(default=65536, description="distance beyond which asking hides no more")
     request_loads: Amount = Field(
-        default=4.0, description="loads that a request takes the time of: itself, and the line's way through each level"
+        default=5.0,
+        description="loads of scalar code that a request takes the time of: itself, and the line's way inwards",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from tilesmith.cost_models.interface import Breakdown
 from tilesmith.platforms import Platform
+from tilesmith.scheduler import lowering
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.base import Backend
 from tilesmith.scheduler.codegen.loopnest import to_text
@@ -21,7 +22,7 @@ from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
-from tilesmith.scheduler.lowering import buffer_bytes, lower
+from tilesmith.scheduler.lowering import LoweringUnit, lower
 from tilesmith.scheduler.rare_collections import rare_collections
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, Trace, autoschedule
@@ -29,7 +30,7 @@ from tilesmith.scheduler.search.constraints import document as constraints_docum
 from tilesmith.scheduler.search.constraints.constraints import FREE, Fixed
 from tilesmith.scheduler.search.written import priced
 
-SCHEDULER_VERSION = "30"
+SCHEDULER_VERSION = "33"
 """Part of every key: raised when the same question gets another answer."""
 
 
@@ -184,16 +185,18 @@ class Generated:
 
 
 @rare_collections
-def generated(plan: Plan, platform: Platform, now: Clock, backend: str | None = None) -> Generated:
-    """The C of what was decided, timed by a clock in seconds. Raises NoBackend."""
-    return _generated(plan, platform, backend_for(platform, backend), now, Observers())
+def laid_out(plan: Plan, platform: Platform, backend: str | None = None) -> LoweringUnit:
+    """The beginning of the C of what was decided: its buffers are the `estimates` of the program. Raises NoBackend."""
+    backend_for(platform, backend)
+    return lowering.laid_out(plan, platform)
 
 
 @rare_collections
-def declared_buffers(plan: Plan, platform: Platform, backend: str | None = None) -> tuple[tuple[str, int], ...]:
-    """The `buffers` of the C of what was decided, without making it. Raises NoBackend."""
-    backend_for(platform, backend)
-    return buffer_bytes(plan, platform)
+def generated(unit: LoweringUnit, backend: str | None = None) -> CSource:
+    """The C of what is laid out. Raises NoBackend."""
+    chosen = backend_for(unit.platform, backend)
+    program = chosen.passes(unit.platform)(lowering.expanded(unit))
+    return chosen.emit(program, unit.platform)
 
 
 def generate(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSource:
@@ -230,5 +233,5 @@ def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, obs
 
 __all__ = [
     "Clock", "Compiled", "Generated", "Options", "checked_and_generated", "compile_pipeline", "decide",
-    "declared_buffers", "generate", "generated", "schedule_key",
+    "generate", "generated", "laid_out", "schedule_key",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from support.native import build, source_of
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.loop.padding import pitch
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 
 Golden = Callable[[str, str], None]
@@ -163,14 +164,17 @@ def test_only_the_helpers_that_are_used_are_there() -> None:
 
 
 def test_rows_of_rings_lie_apart_in_the_cache() -> None:
-    """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more."""
+    """Whole lines from row to row, no nearer to a multiple of 4 KiB than two below and four above, and little more; at
+    no distance at which 32 rows have no room in the ways of the sets that they reach."""
     source = source_of(pipelines.load("blur"), Schedule("blur", "hand", (BLUR,)), here())
-    pitch = "int64_t pitch(int64_t elements, int64_t size) { return ts_pitch(elements, size); }\n"
-    library = build(replace(source, code=source.code + pitch))
+    crowded = here().caches[0].crowded_bytes(here().core.prefetch.rows)
+    text = "int64_t pitch(int64_t elements, int64_t size) { return ts_pitch(elements, size); }\n"
+    library = build(replace(source, code=source.code + text))
     library.pitch.argtypes, library.pitch.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64
     for size in (1, 2, 4, 8):
         for elements in range(1, 40_000 // size, 7):
             least, got = elements * size, library.pitch(elements, size) * size
             assert got % 64 == 0
             assert least <= got < least + 64 + 384
-            assert got < 2048 or 256 <= got % 4096 <= 4096 - 192
+            assert got < 2048 or (256 <= got % 4096 <= 4096 - 192 and got % crowded)
+            assert got == pitch(least, 64, crowded)

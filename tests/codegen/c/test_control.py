@@ -66,13 +66,13 @@ def test_the_index_that_the_body_sees_is_clamped() -> None:
     assert seen(sym("a"), sym("last")) == ["    const int64_t v = x < last ? ts_max(x, a) : last;"]
 
 
-def test_rows_of_scratch_have_a_pitch_and_planes_are_as_many() -> None:
+def test_rows_and_planes_have_a_pitch() -> None:
     memory = buffer("f", FLOAT32, ("x", "y", "c"))
     extents = sym("w"), sym("h"), const(3)
     lines, elements = strides(SYMBOLS, Extents(memory, (0, 1, 2), extents))
     assert lines == [
         "const int64_t f_stride_y = ts_pitch(w, sizeof(float));",
-        "const int64_t f_stride_c = ts_times(f_stride_y, h);",
+        "const int64_t f_stride_c = ts_pitch(ts_times(f_stride_y, h), sizeof(float));",
     ]
     assert elements == "ts_times(f_stride_c, 3)"
 

@@ -78,6 +78,9 @@ CASES = {
     "a(x) ** float32(2.2)": Case(
         lambda a: np.power(a, np.float64(np.float32(2.2))), 4, lambda rng: (rng.random(50000),)
     ),
+    "a(x) ** float32(0.33333334)": Case(
+        lambda a: np.power(a, np.float64(np.float32(0.33333334))), 4, lambda rng: (np.abs(magnitudes(rng, -149, 128)),)
+    ),
     "a(x) ** -3": Case(lambda a: a**-3.0, 4, lambda rng: (magnitudes(rng, -40, 40),)),
     "sin(a(x))": Case(np.sin, 4, circular),
     "cos(a(x))": Case(np.cos, 4, circular),
@@ -287,3 +290,22 @@ def test_strict_functions_are_those_of_the_c_library() -> None:
     group = Group("s0", ("x.inner",), (), None, Vector("x", 16), (), ())
     source = source_of(pipeline, Schedule("row", "by hand", (group,), strict=True), machine())
     assert "expf(a[3])" in source.header
+
+
+def test_a_point_has_one_value_in_vectors_and_beyond_them() -> None:
+    """Beyond its edges an image has the values of the edges: functions of them are the same, to the last bit."""
+    stage = {"name": "soft", "dims": ["x"], "value": "1.0 / (1.0 + exp(-image(x)))"}
+    row = {"name": "image", "type": "float32", "dims": ["x"], "boundary": {"kind": "repeat_edge"}}
+    pipeline = load({
+        "format": 1, "name": "sigmoids", "inputs": [row], "stages": [stage], "outputs": ["soft"],
+        "estimates": {"soft": [[-1, 66]], "image": [[0, 64]]},
+    })  # fmt: skip
+    schedule = Schedule("sigmoids", "by hand", (Group("soft", ("x.inner",), (), None, Vector("x", 8), (), ()),))
+    source = source_of(pipeline, schedule, machine(vector_bytes=32))
+    assert "expf(" not in source.code
+    library = build(source, FLAGS["gcc"])
+    for seed in range(20):
+        image = np.random.default_rng(seed).uniform(-4, 4, 64).astype(np.float32)
+        _, found = call(library, source, pipeline, {"image": Image(image, (0,))}, {}, {"soft": ((-1, 66),)})
+        (soft,) = found["soft"]
+        assert (soft[0], soft[-1]) == (soft[1], soft[-2])

@@ -12,7 +12,7 @@ from tilesmith.scheduler.ir.loop.parser import parse_program
 PROGRAM = parse_program("""
 program "p" {
   doc "" method "hand"
-  machine "x86_64" line_bytes 64 register_bytes 16 carried_vectors 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 16 carried_vectors 12 permuted_bytes 4 crowded_bytes 2048
   argument "f" as f_0 : f32 dims(x, y) storage(y, x)
   argument "g" as g_0 : i16 dims(x) storage(x) output made_by "g"
   param "gain" as gain_0 : f32 min 0.5 max 2.0

@@ -11,7 +11,7 @@ from support.tools import require_tool
 
 from tilesmith.scheduler.codegen.c.prelude import ABI, HELPERS, INCLUDES, entry_name, helpers_used
 
-SIZES = "enum { LINE = 64, BLOCKS = 4 };"
+SIZES = "enum { LINE = 64, CROWDED = 2048, BLOCKS = 4 };"
 """What a file says of itself ahead of them."""
 
 

@@ -75,7 +75,7 @@ IDIOMS = (
     "count_leading_zeros(a(x))", "count_trailing_zeros(a(x))",
 )  # fmt: skip
 SHIFTS = ("rounding_shift_right(a(x), 3)", "rounding_shift_right(a(x), 0)", "a(x) << 2", "a(x) >> 1")
-COUNTED = ("a(x) << b(x)", "a(x) >> b(x)")
+COUNTED = ("a(x) << {}(b(x))", "a(x) >> {}(b(x))", "a(x) << x % 4 * 2", "a(x) >> x % 4 * 2", "a(x) >> int32(b(x) & 7)")
 
 
 def values_of(type_: str) -> np.ndarray:
@@ -91,7 +91,8 @@ def values_of(type_: str) -> np.ndarray:
 @pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64"])
 def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
     """Every pair of bytes; of wider types those at the ends. All in one pipeline, as a tuple."""
-    values = IDIOMS + SHIFTS + (COUNTED if type_.startswith("u") else ())
+    unsigned = "u" + type_.removeprefix("u")
+    values = IDIOMS + SHIFTS + tuple(value.format(unsigned) for value in COUNTED)
     pipeline = load(
         {
             "format": 1,
@@ -113,6 +114,38 @@ def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
     assert status == 0
     for output, value in zip(pipeline.outputs, values, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
+@pytest.mark.parametrize("count", ["int32", "uint64"])
+def test_vectors_are_shifted_by_params(count: str) -> None:
+    types = ["uint8", "int16", "uint32", "int64"]
+    shifts = {f"{op}_{t}": f"of_{t}(x) {sign} n" for op, sign in (("left", "<<"), ("right", ">>")) for t in types}
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "shifted",
+            "params": [{"name": "n", "type": count}],
+            "inputs": [{"name": f"of_{t}", "type": t, "dims": ["x"]} for t in types],
+            "stages": [{"name": name, "dims": ["x"], "value": value} for name, value in shifts.items()],
+            "outputs": list(shifts),
+            "estimates": {name: [[0, 64]] for name in shifts},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", 4), (), ()) for o in shifts)
+    source = source_of(pipeline, Schedule("shifted", "by hand", groups), here())
+    assert "ts_shift_u8(u" not in source.code.split("x_step_0")[1].split("}")[0], "lane by lane"
+    library = build(source, ("-O1",))
+    rng, regions = np.random.default_rng(1), dict.fromkeys(shifts, ((0, 33),))
+    inputs = {
+        f"of_{t}": Image(rng.integers(np.iinfo(t).min, np.iinfo(t).max, 33, dtype=t, endpoint=True), (0,))
+        for t in types
+    }
+    for n in (0, 3, 7, 8, 31, 40, 64, *((-1, -8, -40) if count == "int32" else (1 << 63,))):
+        expected = interpret(pipeline, inputs, {"n": n}, regions)
+        status, got = call(library, source, pipeline, inputs, {"n": n}, regions)
+        assert status == 0
+        for name in shifts:
+            np.testing.assert_array_equal(got[name][0], expected[name][0], err_msg=f"{name} by {n}")
 
 
 @pytest.mark.parametrize("compiler", FLAGS)

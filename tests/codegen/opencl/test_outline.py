@@ -13,7 +13,7 @@ HEAD = """\
 program "p" {
   doc ""
   method "default"
-  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4 crowded_bytes 2048
   argument "g" as g_0 : f32 dims(x) storage(x) output made_by "g"
   buffer g_0_data "g" component 0 : f32 dims(x) unit 0 argument origin(g_0.origin.x) stride(1) ring(none) extent(9)
   derivation {

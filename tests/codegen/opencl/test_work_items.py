@@ -12,7 +12,7 @@ HEAD = """\
 program "p" {
   doc ""
   method "default"
-  machine "x86_64" line_bytes 64 register_bytes 0 carried_vectors 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 0 carried_vectors 12 permuted_bytes 4 crowded_bytes 2048
   argument "g" as g_0 : f32 dims(x, y) storage(x, y) output made_by "g"
   buffer g_0_data "g" component 0 : f32 dims(x, y) unit 0 argument origin(0, 0) stride(1, 64) ring(none, none) extent(64, 9)
   buffer h_0 "h" component 0 : f32 dims(x, y) unit 0 call origin(0, 0) stride(1, 64) ring(none, none) extent(64, 9)

@@ -464,3 +464,25 @@ def test_updates_see_the_dims_that_stay_in_place() -> None:
 def test_too_many_problems_stop_the_work() -> None:
     document = changed(put("/stages", [{"name": f"s{i}", "dims": [], "value": "lost"} for i in range(2000)]))
     assert len(problems(document)) == Limits().problems
+
+
+def test_declarations_that_are_refused_are_read_on_from():
+    """Problems of the rest are told, too, beside a range that is none and a dim that is there twice."""
+    f = {"name": "f", "dims": ["x", "x"], "value": "0", "updates": [{"domain": {}, "at": ["x"], "value": "f(x)"}]}
+    g = {"name": "g", "dims": ["x"], "value": "image(int32(float32(x) / gain))"}
+    document = {
+        "format": 1,
+        "name": "twice",
+        "params": [{"name": "gain", "type": "float32", "default": 0.5, "min": 0.5, "max": 0.0}],
+        "inputs": [{"name": "image", "type": "uint8", "dims": ["x"]}],
+        "stages": [f, g],
+        "outputs": ["f", "g"],
+    }
+    with pytest.raises(DocumentError) as error:
+        load(document)
+    found = {(p.code, p.pointer) for p in error.value.problems}
+    assert {
+        ("bad_param", "/params/0/min"),
+        ("duplicate_name", "/stages/0/dims/1"),
+        ("bad_update", "/stages/0/updates/0/at"),
+    } <= found

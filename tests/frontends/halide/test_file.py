@@ -11,11 +11,15 @@ import pytest
 from support.modules import require_module
 
 from tilesmith.scheduler.errors import TilesmithError
+from tilesmith.scheduler.frontends.halide.expressions import Inexpressible, Translator, constant
 from tilesmith.scheduler.frontends.halide.flatbuffer import BadBuffer
 from tilesmith.scheduler.frontends.halide.importer import HalideImporter
-from tilesmith.scheduler.frontends.halide.serialized import read
+from tilesmith.scheduler.frontends.halide.serialized import HalideType, Node, read
 from tilesmith.scheduler.frontends.importer import ImportFailed
 from tilesmith.scheduler.frontends.registry import content_importers, importer_of
+from tilesmith.scheduler.ir.pipeline.expressions import Const
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.pipeline.types import INT32
 
 require_module("halide")
 
@@ -119,3 +123,22 @@ def test_few_bytes_that_mean_a_great_deal_are_refused() -> None:
     builder.Finish(builder.EndObject())
     with pytest.raises(BadBuffer, match="more than a pipeline could"):
         read(bytes(builder.Output()))
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "shift_left", "abs", "pow_f32", "sqrt_f32", "likely", "require"])
+def test_calls_that_have_too_few_operands_are_refused(name: str) -> None:
+    refused: list[Inexpressible] = []
+    translator = Translator({}, {}, {}, lambda *_: Const(0, INT32), refused.append, {})
+    translator.expr(Node("call", HalideType("float" if "_f32" in name else "int", 32), name=name))
+    assert name.removesuffix("_f32") in str(refused[0])
+
+
+def test_what_no_compiler_of_halide_writes_is_refused_or_a_quotient() -> None:
+    """Dims that an image has not, and numbers beyond their type."""
+    image = Node("variable", HalideType("int", 32), name="image.extent.2", param="image")
+    refused: list[Inexpressible] = []
+    translator = Translator({}, {}, {"image": ("image", ("x", "y"))}, lambda *_: Const(0, INT32), refused.append, {})
+    translator.expr(image)
+    assert "image.extent.2" in str(refused[0])
+    huge = constant(Node("float", HalideType("float", 32), value=1e300))
+    assert to_text(huge) == "1.0 / 0.0"

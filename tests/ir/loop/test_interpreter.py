@@ -57,7 +57,7 @@ def test_random_pipelines_keep_their_values(seed: int) -> None:
 TEXT = """
 program "p" {{
   doc "" method "hand"
-  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4 crowded_bytes 2048
   argument "f" as f : i32 dims(x) storage(x) output made_by "f"
   param "n" as n_0 : i32
   buffer f_data "f" component 0 : i32 dims(x) unit 0 argument
@@ -141,6 +141,10 @@ def test_statements_do_what_they_say(body: str, values: list[int]) -> None:
         ("for i = 0 to 2 step 1 parallel { store 1:i32 to @f_data at p[div(i, 2) + 3] }", "race"),
         (
             "for i = 3 to 5 step 1 parallel { %v = load p[i + 1] : i32 store %v to @f_data at p[i] }",
+            "race: two iterations of the parallel loop touch element 1 of 'f'",
+        ),
+        (  # the iteration before may not have come to its own part in order yet
+            "for i = 4 to 6 step 1 parallel { %v = load p[i - 1] : i32 ordered { store %v to @f_data at p[i] } }",
             "race: two iterations of the parallel loop touch element 1 of 'f'",
         ),
     ],

@@ -20,7 +20,7 @@ from tilesmith.scheduler.search import autoschedule
 HEAD = """
 program "p" {
   doc "" method "hand"
-  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4
+  machine "x86_64" line_bytes 64 register_bytes 32 carried_vectors 12 permuted_bytes 4 crowded_bytes 2048
   argument "a" as a : f32 dims(x, y) storage(x, y)
   argument "f" as f : f32 dims(x, y) storage(x, y) output made_by "f"
   param "n" as n_0 : i32
@@ -98,6 +98,10 @@ WRONG = [
     ("for i = 0 to 3 step 1 parallel { for j = 0 to 3 step 1 parallel {} }", "a parallel loop stands in another"),
     ("for i = 0 to 3 step 1 parallel { scratch s(@t_0 order(0) extents(8)) }", "a matter of one thread"),
     ("for i = 0 to 3 step 1 parallel { store 1.0:f32 to @f_data at f_data[0] }", "race"),
+    (
+        "for i = 0 to 3 step 1 parallel { ordered { store 1.0:f32 to @f_data at f_data[i] } fence }",
+        "what runs in order is not the end of the body",
+    ),
     ("mutable k = 0 for i = 0 to 3 step 1 parallel { set k = i }", "race: 'k' is one for all iterations"),
     (
         "%s = accumulator 0.0:f32 : f32 for i = 0 to 3 step 1 parallel { assign %s = 1.0:f32 }",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from math import inf
+from types import SimpleNamespace
 
 import pytest
 from support.machines import machine
@@ -21,14 +23,14 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.document import from_document, to_document
-from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.lowering import row_loops, rows
 from tilesmith.scheduler.lowering.expressions import Sources
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
-from tilesmith.scheduler.search.ecm import method
+from tilesmith.scheduler.search.ecm import method, moves
 from tilesmith.scheduler.search.ecm.group_candidates import GroupCandidate
 from tilesmith.scheduler.search.ecm.moves import ahead_bytes
 from tilesmith.scheduler.search.k_best import best_combinations
@@ -109,8 +111,8 @@ def test_what_is_written_past_the_caches_pays(name: str) -> None:
         assert costs[0] < costs[1] * PARAMS.pays
 
 
-def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
-    """Each would wait for those before it. One row at a time is written so, where nobody finds it afterwards."""
+def _groups_of_sizes() -> list[Group]:
+    """The groups of the best candidates for the size of a gradient."""
     steps = {
         "along": "(input(x - 1, y) + input(x, y) + input(x + 1, y)) / 3.0",
         "across": "(input(x, y - 1) + input(x, y) + input(x, y + 1)) / 3.0",
@@ -118,10 +120,21 @@ def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
     }
     asked = SearchOptions("default", top=8)
     found = autoschedule(planar(steps, 2560, 1536), machine(llc_bytes=8 << 20), asked).candidates
-    groups = [g for c in found for g in c.schedule.groups]
+    return [g for c in found for g in c.schedule.groups]
+
+
+def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
+    """Each would wait for those before it. One row at a time is written so, where nobody finds it afterwards."""
+    groups = _groups_of_sizes()
     assert any(g.unroll for g in groups)
     assert any(g.stream for g in groups)
     assert not any(g.unroll and g.stream for g in groups)
+
+
+def test_rows_of_long_expressions_are_side_by_side_only_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here they save less than a model can tell; long are those of more loads than this."""
+    monkeypatch.setattr(moves, "PARAMS", replace(PARAMS, side_by_side_loads=0))
+    assert not any(g.unroll for g in _groups_of_sizes())
 
 
 @pytest.mark.parametrize("name", ["harris", "unsharp", "interpolate"])
@@ -158,6 +171,28 @@ def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone(monkeypatch:
     first, second = (float(c.predicted.total) for c in found.candidates)
     assert second < PARAMS.paper_gain * first
     assert choices[0].least == choices[0].tried[0][0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    ("costs", "chosen"),
+    [
+        ({"asking": 80.0, "rows": 89.0}, "rows"),  # what only asks does not stand before what gains, too
+        ({"asking": 80.0, "rows": 91.0}, None),
+        ({"rows": 89.0, "asking": 89.5}, "rows"),
+        ({"rows": 91.0}, None),
+    ],
+)
+def test_the_cheapest_that_gains_by_more_than_prefetches_is_chosen(costs: dict[str, float], chosen: str | None) -> None:
+    paper = SimpleNamespace(segment="all", unasked="as the paper has it", total=100.0)
+    plans = {"asking": paper, "rows": SimpleNamespace(segment="all", unasked="rows side by side")}
+    search = SimpleNamespace(
+        segments=lambda _: ["all"],
+        paper_plans=lambda _: (paper,),
+        paper_cost=lambda _, most=inf: paper.total if paper.total <= most else inf,
+    )
+    found = [(cost, 0, (plans[name],)) for name, cost in costs.items()]
+    gains = method._gaining(found, SimpleNamespace(search=search, partition=None))
+    assert (None if gains is None else gains[2][0]) is (None if chosen is None else plans[chosen])
 
 
 def test_as_many_schedules_are_listed_as_are_wanted() -> None:

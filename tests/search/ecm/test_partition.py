@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 from support.machines import machine
-from support.small_pipelines import pyramid
+from support.small_pipelines import chain, pyramid
 
 from tilesmith.cost_models import Ecm
 from tilesmith.scheduler import pipelines
@@ -18,6 +18,7 @@ from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS
 from tilesmith.scheduler.search.ecm.partition import Move, Partition, PartitionSearch
+from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import segments
 
 
@@ -96,3 +97,16 @@ def test_a_partition_that_is_moved_has_the_groups_that_it_would_have_from_the_st
         assert partition == from_the_start.settled(move.of(before))
         assert search.segments(partition) == from_the_start.segments(partition)
         assert search.cuts == from_the_start.cuts
+
+
+def test_a_long_chain_is_joined_in_strides_to_where_no_join_pays() -> None:
+    search, roots = search_of(chain(48))
+    found = search.best([roots])
+    groups = search.segments(found)
+    joined = sum(len(s.names) - 1 for s in groups)
+    assert joined > 30
+    # roots, the one group that there can be, and of the joins fewer than one each
+    assert len(search.planner.sketches) - len(roots.outputs) - 1 < 0.9 * joined
+    least = search.cost(found)
+    for s in groups[:-1]:
+        assert search.cost(search.moved(found, Move("join", s.output))) >= least * PARAMS.pays

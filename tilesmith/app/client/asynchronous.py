@@ -17,6 +17,7 @@ from tilesmith.app.client.models import (
     Batch,
     CandidateList,
     Capabilities,
+    Deleted,
     ErrorCodes,
     Explanation,
     Health,
@@ -164,6 +165,11 @@ class AsyncClient:
         """A page of the results of a project, the newest first; filters are `branch`, `commit`, `pipeline`, `platform`,
         `variant`, `limit` and `cursor`."""
         found: Json = as_json(await self._send(requests.history(project, filters)))
+        return found
+
+    async def delete_results(self, project: str, **filters: Any) -> Deleted:
+        """The answer of `Client.delete_results`, awaited."""
+        found: Deleted = as_json(await self._send(requests.delete_results(project, filters)))
         return found
 
     async def projects(self, **filters: Any) -> Json:

@@ -211,6 +211,12 @@ class Decision(TypedDict):
     rejected: list[Rejected]
 
 
+class Deleted(TypedDict):
+    """The number of results that were deleted."""
+
+    results: int
+
+
 class Delivery(TypedDict):
     """An event that was sent, or is to be."""
 

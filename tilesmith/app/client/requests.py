@@ -188,6 +188,10 @@ def history(project: str, filters: Mapping[str, Any]) -> Request:
     return Request("GET", f"/v1/projects/{project}/results", {"params": filters})
 
 
+def delete_results(project: str, filters: Mapping[str, Any]) -> Request:
+    return Request("DELETE", f"/v1/projects/{project}/results", {"params": filters})
+
+
 def projects(filters: Mapping[str, Any]) -> Request:
     return Request("GET", "/v1/projects", {"params": filters})
 

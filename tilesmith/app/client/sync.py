@@ -17,6 +17,7 @@ from tilesmith.app.client.models import (
     Batch,
     CandidateList,
     Capabilities,
+    Deleted,
     ErrorCodes,
     Explanation,
     Health,
@@ -168,6 +169,11 @@ class Client:
         """A page of the results of a project, the newest first; filters are `branch`, `commit`, `pipeline`, `platform`,
         `variant`, `limit` and `cursor`."""
         found: Json = as_json(self._send(requests.history(project, filters)))
+        return found
+
+    def delete_results(self, project: str, **filters: Any) -> Deleted:
+        """Deletes results of a project, all or those that the filters of `history` take; how many there were."""
+        found: Deleted = as_json(self._send(requests.delete_results(project, filters)))
         return found
 
     def projects(self, **filters: Any) -> Json:

@@ -61,10 +61,17 @@ class Effort:
     again_s: float = 15.0
 
 
-QUICK = Effort(turns=3, rounds=2, sample_us=1000, memory_bytes=256 << 20, wall_s=10.0, again_s=1.2)
+QUICK = Effort(turns=3, rounds=2, sample_us=1000, memory_bytes=256 << 20, wall_s=30.0, again_s=1.2)
 """Two seconds or so, for QUICK_PARTS."""
-QUICK_PARTS = ("reach", "caches", "memory", "system")
+QUICK_PARTS = ("core", "reach", "caches", "memory", "system")
 """The parts that decide most and are compiled soon."""
+
+
+def quick_parts(platform: CpuPlatform) -> tuple[str, ...]:
+    """Parts of QUICK_PARTS that made better predictions where they were tried: of vectors as wide as a line of the
+    cache, on cores that take these in halves, operations and transfers did not, and are estimates."""
+    wide = platform.vector_bytes >= platform.line_bytes
+    return tuple(part for part in QUICK_PARTS if not (wide and part == "core"))
 
 
 def measure(
@@ -83,7 +90,9 @@ def measure(
     found = Measured(compiler=find_toolchain(platform.compiler).version)
     found.busy = _busy()
     start = time.monotonic()
-    program = build_program(source(platform, "core" in parts), platform.compiler, cache_dir, effort.wall_s)
+    program = build_program(
+        source(platform, "core" in parts, PIPELINES in parts), platform.compiler, cache_dir, effort.wall_s
+    )
     groups, compiled = Groups(program, platform, effort, found), time.monotonic()
     for turn in range(effort.turns):
         for group, title in GROUPS.items():
@@ -157,17 +166,20 @@ def retake(groups: Groups, until: float) -> None:
             return
 
 
-def source(platform: CpuPlatform, core: bool = True) -> str:
-    """The C of the kernels for vectors of that platform; those of the `core` take a while to compile."""
+def source(platform: CpuPlatform, core: bool = True, quotients: bool = True) -> str:
+    """The C of the kernels for vectors of that platform; those of the `core` take a while to compile, and those of
+    `quotients` by constants among them as long again."""
     size = max(LEAST_VECTOR_BYTES, platform.vector_bytes)
     lanes = size // 4
     neighbours = ", ".join(str(n) for n in range(1, lanes + 1))
-    head = (
+    head = [
         f"#define VECTOR_BYTES {size}",
         f"#define NEIGHBOURS(a, b) __builtin_shufflevector(a, b, {neighbours})",
-    )
+        *(["#define CORE"] if core else []),
+        *(["#define QUOTIENTS"] if quotients else []),
+    ]
     files = (BASE, CORE, SOURCE) if core else (BASE, SOURCE)
-    return "\n".join((*head, *(["#define CORE"] if core else []), *(f.read_text(encoding="utf-8") for f in files)))
+    return "\n".join((*head, *(f.read_text(encoding="utf-8") for f in files)))
 
 
 def reach_sets(platform: CpuPlatform, effort: Effort) -> list[int]:

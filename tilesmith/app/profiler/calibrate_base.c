@@ -49,7 +49,20 @@ typedef f32v f32own __attribute__((may_alias));
 #else
 #define WIDE "+m"
 #endif
+#if defined __clang__ && defined __x86_64__ && VECTOR_BYTES == 16 /* which has vectors of 8 bytes in no such register */
+#define HOLD(x)                                                                                                        \
+    do {                                                                                                               \
+        if (sizeof(x) == sizeof(double)) {                                                                             \
+            double held;                                                                                               \
+            memcpy(&held, &(x), sizeof held);                                                                          \
+            __asm__ volatile("" : WIDE(held));                                                                         \
+            memcpy(&(x), &held, sizeof held);                                                                          \
+        } else                                                                                                         \
+            __asm__ volatile("" : WIDE(x));                                                                            \
+    } while (0)
+#else
 #define HOLD(x) __asm__ volatile("" : WIDE(x))
+#endif
 #define HOLD_WORD(x) __asm__ volatile("" : "+r"(x))
 #define MEMORY() __asm__ volatile("" ::: "memory")
 

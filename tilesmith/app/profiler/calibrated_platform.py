@@ -235,19 +235,22 @@ def _levels(platform: CpuPlatform, m: Measured) -> tuple[LevelCycles, ...]:
 def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     """Parameters of `ecm` of the core."""
     for t in TYPES:
-        own = {o: f"{t}.{o}" for o in ("add", "multiply", "select", "divide", "divide_by_constant")}
-        own |= {"function": f"{t}.function"} if t[0] == "f" else {}
-        if not m.has(*own.values(), *_CONVERSIONS[t], "clock"):
+        own: dict[str, tuple[str, ...]] = {
+            o: (f"{t}.{o}",) for o in ("add", "multiply", "select", "divide", "divide_by_constant")
+        }
+        own |= {"convert": _CONVERSIONS[t]} | ({"function": (f"{t}.function",)} if t[0] == "f" else {})
+        measured = {o: names for o, names in own.items() if m.has(*names, "clock")}
+        if not measured:
             continue
-        update = {o: m.cycles(name) for o, name in own.items()}
-        update["convert"] = sum(m.cycles(name) for name in _CONVERSIONS[t]) / len(_CONVERSIONS[t])
+        update = {o: sum(map(m.cycles, names)) / len(names) for o, names in measured.items()}
         cycles = platform.ecm_parameters.of_type(t).model_copy(update={o: _round(v) for o, v in update.items()})
-        how = (
-            "independent instructions; functions: the sine and the cosine, in generated code"
-            if t[0] == "f"
-            else "independent instructions; divisions in generated code; functions: estimate"
-        )
-        yield _Figure(f"ecm.{t}", cycles, (*own.values(), *_CONVERSIONS[t], "clock"), how)
+        how = "independent instructions"
+        how += "; divisions in generated code" if t[0] == "i" and "divide" in measured else ""
+        how += "; functions: the sine and the cosine, in generated code" if "function" in measured else ""
+        others = [o for o in TypeCycles.model_fields if o not in measured]
+        how += f"; estimates: {', '.join(others)}" if others else ""
+        of = tuple(name for names in measured.values() for name in names)
+        yield _Figure(f"ecm.{t}", cycles, (*of, "clock"), how)
     for figure, sample, how in (
         ("load_cycles", "load", "aligned vectors, first level"),
         ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),

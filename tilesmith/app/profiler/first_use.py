@@ -20,7 +20,7 @@ from tilesmith.platforms import CpuPlatform, PlatformError, parse, to_document
 VARIABLE = "TILESMITH_CALIBRATE"
 """Says in the environment that nothing is measured on first use, where it is one of _NO."""
 _NO = ("0", "false", "no", "off", "f", "n")
-_MEASURED = 6
+_MEASURED = 7
 """The version of the measurement: counts up where figures of before are no longer what they would be."""
 DISTURBED_S = 3600.0
 """For so long a measurement is kept that other programs disturbed, or machines beside this virtual one."""
@@ -63,14 +63,14 @@ def kept_measurement(detected: CpuPlatform) -> CpuPlatform | None:
 def _measured(detected: CpuPlatform, tell: Tell, warn: Tell) -> tuple[CpuPlatform, bool]:
     """A measurement, and whether something disturbed it; `detected` where it fails: kept too, it is not tried
     again as long as nothing changes."""
-    from tilesmith.app.profiler.calibrate import QUICK, QUICK_PARTS, measure
+    from tilesmith.app.profiler.calibrate import QUICK, measure, quick_parts
     from tilesmith.app.profiler.calibrated_platform import calibrated, disturbed
     from tilesmith.app.runtime.errors import WorkerError
 
     tell("measuring this machine, once: a second or two (--no-calibrate leaves it out)")
     try:
         with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
-            found = measure(detected, Path(name), QUICK, parts=QUICK_PARTS)
+            found = measure(detected, Path(name), QUICK, parts=quick_parts(detected))
             return calibrated(detected, found), disturbed(found)
     except WorkerError as error:
         warn(f"this machine cannot be measured, estimates will do: {error}")

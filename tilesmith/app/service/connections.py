@@ -23,7 +23,7 @@ from tilesmith.app.service.settings import Settings
 LEAST_BYTES_PER_S = 16 << 10
 """The least rate at which a client sends or takes a body once the time that it has in any case is over."""
 DISCARDED_BYTES = 1 << 20
-"""The most of a body that is read and thrown away after its request was answered."""
+"""The most of a request that is read and thrown away after it was answered."""
 
 
 class HeadTooLarge(Exception):
@@ -80,6 +80,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._settings, self._among = settings, among
         self._in_head = True
+        self._ended = False
         self._head_bytes = self._fields = self._body_bytes = self._discarded = 0
         self._body_began = 0.0
         self._deadline: asyncio.TimerHandle | None = None
@@ -91,6 +92,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await(self._settings.head_timeout_s, self._head_is_late)
         else:
             self._end(ApiError("too_many_connections", "close connections that are not in use"))
+            self._close()  # nothing waits for a connection that is not counted
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._among.remove(self)
@@ -101,9 +103,12 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        if self._ended:
+            self._discard(len(data))
+            return
         self._head_bytes += len(data) if self._in_head else 0
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
+        if self._in_head and not self._ended and not self.transport.is_closing():
             if self._head_bytes > self._settings.head_bytes:
                 self._end(self._head_too_large())
             elif self._deadline is None and self._head_bytes:
@@ -137,9 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         if self.cycle.response_complete:
-            self._discarded += len(body)
-            if self._discarded > DISCARDED_BYTES:
-                self._close()
+            self._discard(len(body))
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -148,6 +151,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await(None)
 
     def on_response_complete(self) -> None:
+        if self._ended:
+            return
         super().on_response_complete()
         if self.transport.is_closing():
             self._abort_later()
@@ -158,6 +163,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """The answer to what is no HTTP, or has too long a head."""
         too_large = self._in_head and self._fields > self._settings.head_bytes
         self._end(self._head_too_large() if too_large else ApiError("http_error", msg))
+
+    def shutdown(self) -> None:
+        if self._ended:
+            self._close()
+        else:
+            super().shutdown()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -200,19 +211,37 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = None if seconds is None or late is None else self.loop.call_later(seconds, late)
 
     def _end(self, error: ApiError) -> None:
-        """Answers with a problem document, and closes. Nothing is sent into an answer that has begun."""
-        self._await(None)
+        """Answers with a problem document, and closes. Nothing is sent into an answer that has begun.
+
+        What the client goes on sending is thrown away for a while: a socket that is closed with bytes unread resets the
+        connection, and the answer is lost on its way (RFC 9112, section 9.6).
+        """
         self._unset_keepalive_if_required()
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        said = self.cycle is None or self.cycle.response_complete or not self.cycle.response_started
+        if said:
             content = json.dumps(problem_document(error)).encode()
             status = HTTPStatus(error.status_code)
             head = [f"HTTP/1.1 {status.value} {status.phrase}", f"content-type: {PROBLEM_JSON}"]
             head += [f"content-length: {len(content)}", "connection: close"]
             head += [f"{name}: {value}" for name, value in (error.headers or {}).items()]
             self.transport.write("\r\n".join((*head, "", "")).encode() + content)
-        self._close()
+        if said and self.transport.can_write_eof():
+            self._ended = True
+            self.transport.write_eof()
+            self._disconnect()
+            self.flow.resume_reading()
+            self._among.waits(self)
+            self._await(self._settings.head_timeout_s, self._close)
+        else:
+            self._close()
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > DISCARDED_BYTES:
+            self._close()
 
     def _close(self) -> None:
+        self._await(None)
         self._disconnect()
         self.transport.close()
         self._abort_later()

@@ -240,6 +240,9 @@ def from_pydantic(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | 
         if e["type"] == "extra_forbidden":
             message, known = f"there is no field {place[-1][:100]!r}", _fields_at(model, place[:-1])
             hint = close_to(place[-1], known) or (f"there are: {', '.join(known)}" if known else None)
+        elif code == "dict_type":
+            beside = [f for f in _fields_at(model, place[:-1]) if f in (f"{place[-1]}_name", f"{place[-1]}_id")]
+            hint = f"one that is known by its name goes into {' or '.join(beside)}" if beside else hint
         problems.append(Problem(code, pointer[:500], message[:500], hint))
     extra = {"errors_left_off": len(found) - MAX_PROBLEMS} if len(found) > MAX_PROBLEMS else None
     return ApiError("bad_request", "the request is not of the documented form", problems, extra)

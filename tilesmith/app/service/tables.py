@@ -1,7 +1,7 @@
 """The tables of the store. Times are microseconds since 1970, UTC; documents are bytes as they are sent.
 
 pipelines, platforms, strategies  documents of users; shipped ones are not stored
-schedules -- kept_forms           answers in the forms that cannot be made again: immutable, content-addressed
+schedules -- packed_forms         answers in the forms that cannot be made again: immutable, content-addressed
 schedules -< made_forms           forms that can be made from these
 schedules -< schedule_tags        what people call them; schedule_tallies has their numbers and names
 schedules -< jobs -< job_events   work on a schedule and what happened to it
@@ -151,14 +151,13 @@ schedule_tags = Table(
     Index(None, "schedule_id"),
 )
 
-kept_forms = Table(
-    "kept_forms",
+packed_forms = Table(
+    "packed_forms",
     metadata,
     Column("schedule_id", ForeignKey("schedules.id", ondelete="CASCADE"), primary_key=True),
-    Column("answer", LargeBinary, nullable=False),
-    Column("others", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),
 )
-"""The forms that cannot be made again, compressed: the answer apart, as it is what most requests are for."""
+"""The forms that cannot be made again, compressed together."""
 
 made_forms = Table(
     "made_forms",
@@ -300,6 +299,8 @@ results = Table(
     Column("reason", Text, nullable=True),
     Column("token", String(64), nullable=True),
     Column("recorded_us", BigInteger, nullable=False),
+    Column("owner", String(64), nullable=False, server_default=""),
+    Column("bytes", Integer, nullable=False, server_default="0"),
     Index(None, "project", "branch", "recorded_us", "id"),
     Index(None, "project", "commit"),
     Index(None, "project", "recorded_us", "id"),

@@ -50,9 +50,12 @@ def translation(columns: tuple[Column, ...], m: Machine) -> Amount:
     return total
 
 
-def lost_between_steps(rows: SideBySide, cache: Cache) -> int:
-    """The stored ones of rows side by side whose lines a cache does not keep from one step to the next, since more of
-    them share a set than it has ways. Images begin at the same place in a page, as large blocks of memory do."""
+def lost_between_steps(rows: SideBySide, lanes: int, cache: Cache) -> float:
+    """Lines of rows stored side by side that a vector of one of them finds gone from a cache, on the average of all:
+    where more of the rows share a set than it has ways, those beyond are lost, whichever they are. A vector at any
+    place is in two lines now and then. Images begin at the same place in a page, as large blocks of memory do."""
     sets = max(1, cache.size_bytes // (cache.ways * cache.line_bytes))
     found = Counter((at // cache.line_bytes) % sets for at in (*rows.loads, *rows.stores))
-    return sum(found[(at // cache.line_bytes) % sets] > cache.ways for at in rows.stores)
+    sharing = [found[(at // cache.line_bytes) % sets] for at in rows.stores]
+    lost = sum(max(0.0, 1.0 - cache.ways / n) for n in sharing) / len(sharing)
+    return lost * (1 + (lanes - 1) * rows.size / cache.line_bytes)

@@ -23,7 +23,7 @@ def doubts(stage: str, work: Work, m: Machine) -> tuple[str, ...]:
         found.append(f"{stage} calls functions of the C library, whose time depends on their arguments.")
     if work.looked_up and _least(work.table) > m.inside[0] / 2:
         found.append(f"{stage} reads where data says, of more than the first cache holds: lines may be near or far.")
-    elif not work.looked_up and any(t.way in ("gathered", "pairs") for t in work.loads):
+    elif not work.looked_up and any(t.way in ("gathered", "alone", "pairs") for t in work.loads):
         found.append(f"{stage} reads what does not lie side by side: vectors are put together lane by lane.")
     if any(t.way == "gathered" for t in work.stores):
         found.append(f"{stage} writes where data says, or far apart: stores may wait for each other.")

@@ -261,7 +261,7 @@ def _passing(w: Work, caches: list[_Cache], m: Machine) -> _Passing:
     own = [_stays(working, m.inside) for working in w.working]
     columns = _columns(w, m) if w.columns else []
     for n, cache in enumerate(caches):
-        around = cache.stays[w.level :]
+        around = cache.stays[w.level : -1]
         if w.looked_up:
             places.append(_passed(w.looked_up, [_fits(w.table, cache.size), *around]) * cache.comes)
         stays = [*[parts[n] for parts in own], *around]
@@ -305,10 +305,12 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
     if w.looked_up:
         waits = largest(places[-1] * (max(late, one) * share), places[-1] * all_threads)
     memory = largest((beyond * one + waiting) * share, beyond * all_threads)
-    if w.together is not None and m.outer:  # each line comes and goes again for each step, one store after the other
+    if w.together is not None and m.outer:  # each line comes and goes again, one store after the other
         load, store, *_ = m.outer[0]
-        again = lost_between_steps(w.together, m.caches[0]) * (m.caches[0].line_bytes - w.together.size)
-        waits = waits + w.steps * (again * (load + store) * share)
+        each = m.caches[1].latency_cycles * m.cycle + m.caches[0].line_bytes * (load + store)
+        waits = waits + w.steps * (lost_between_steps(w.together, w.lanes, m.caches[0]) * each * share)
+    if w.awaited_bytes:
+        waits = waits + w.awaited_bytes * late * share
     if w.columns:  # pages are found while lines are on their way
         waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
     return [*found, memory, waits]
@@ -327,11 +329,11 @@ def _columns(w: Work, m: Machine) -> list[Amount]:
 
 def _passed(moved: tuple[Amount, ...], stays: list[Amount]) -> Amount:
     """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
-    its own parts."""
+    its own parts. `stays` has all working sets but the last, which nothing is around."""
     if type(moved[0]) is float and type(moved[-1]) is float and moved[0] == moved[-1]:
         return moved[0]  # no state moves more than the one before it
     passed, partly = moved[-1], []
-    for inside, stay in zip(moved[:-1], stays, strict=False):
+    for inside, stay in zip(moved, stays, strict=False):
         if type(stay) is not float or 0.0 < stay < 1.0:
             partly.append((inside, stay))
         elif stay == 0.0:  # what is around passes it, whatever stays of that
@@ -366,7 +368,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     loads and stores of another in the same loop: of these the same limits all, or how long the `chain` through all of
     them takes."""
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
-    spilled = max(0.0, held + m.core.registers.working - m.registers)
+    spilled = max(0.0, held + max(w.needs for w in works) - m.registers)
     one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
     ends = _ends(works)
     computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)

@@ -14,6 +14,9 @@ from tilesmith.platforms.ecm import TypeCycles
 CLAMPED_LOAD = 10
 """Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
 decide."""
+NEAR_OPERATIONS = 4
+"""Operations on the places of a vector that may be near each other: how far they are from the first, and whether that
+is too far."""
 ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
 SHUFFLED = ("shuffled", "shared")
@@ -115,8 +118,8 @@ def _spills(work: Work, m: Machine) -> float:
 
 
 def _indices(work: Work, m: Machine) -> float:
-    """Time that a row of vectors takes to work out where it reads: the same for all of its points."""
-    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle if work.lanes > 1 else 0.0
+    """Time that a row takes to work out where it reads: the same for all of its points."""
+    return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle
 
 
 def _arithmetic(work: Work, m: Machine) -> float:
@@ -125,6 +128,8 @@ def _arithmetic(work: Work, m: Machine) -> float:
     cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
     turned = (t for t in work.loads if t.way == "transposed")
     cycles += sum(_vectors(t, work, m) * log2(min(t.stride, work.lanes)) for t in turned) * p.shuffle_cycles
+    near = sum(_near(t, work.lanes, m) for t in work.loads)
+    cycles += near * (2 * p.shuffle_cycles + p.i32.select + NEAR_OPERATIONS * p.i32.add)
     for t in work.loads:  # every piece of a table looks up all lanes, and of two pieces one is right
         pieces = _pieces(t, m)
         each = pieces * p.shuffle_cycles + (pieces - 1) * p.i8.select if pieces else 0.0
@@ -159,20 +164,12 @@ def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
 
 def _count(o: Operations) -> float:
     """Operations of scalar code; divisions and functions for what they take."""
-    return (
-        o.add
-        + o.multiply
-        + o.select
-        + o.convert
-        + o.index
-        + 4 * o.divide_by_constant
-        + 20 * (o.divide + 2 * o.function)
-    )
+    return o.add + o.multiply + o.select + o.convert + 4 * o.divide_by_constant + 20 * (o.divide + 2 * o.function)
 
 
 def _transfers(work: Work, m: Machine) -> float:
     """Cycles of the loads, stores and prefetches of one step."""
-    asks = work.asked * m.core.prefetch.request_loads * m.parameters.load_cycles
+    asks = work.asked * m.core.prefetch.request_loads * m.parameters.scalar_cycles
     uniform = sum(t.times for t in work.loads if t.way == "uniform")  # elements for all lanes: few are in registers
     asks += max(0.0, uniform - max(0, m.registers - m.core.registers.working)) * m.parameters.load_cycles
     return asks + sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
@@ -200,8 +197,12 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * vectors * _pieces(t, m) * max(1.0, m.table_entries / m.vector_bytes) * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
             return t.times * lanes * max(2 * p.load_cycles, p.store_cycles)
-        case "gathered":
+        case "near" if near := _near(t, lanes, m):
+            return 2 * near * p.unaligned_load_cycles
+        case "gathered" | "near":
             return t.times * lanes * _gathered(t.bytes, m)
+        case "alone":  # no instruction takes places of 64 bits for as many lanes
+            return t.times * lanes * max(p.gather_cycles_per_lane, p.lane_cycles)
         case "transposed":  # parts of registers, each from a row, are put together and interleaved
             parts = max(1.0, m.vector_bytes / (t.bytes * t.stride))
             return t.times * (lanes / t.stride * p.load_cycles + vectors * (parts - 1) * p.shuffle_cycles)
@@ -210,6 +211,16 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
         case "pixels":
             return t.times * lanes * (p.load_cycles + p.shuffle_cycles) / t.stride
     return 0.0
+
+
+def _near(t: Transfer, lanes: int, m: Machine) -> float:
+    """Pairs of registers from which a step picks elements at places near each other; 0 where it loads them one by one:
+    beside registers of the narrowest places, and short elements of the longest."""
+    of = m.core.instructions
+    short = t.bytes < of.permuted_bytes or t.bytes < BYTES["i32"]
+    if t.way != "near" or m.vector_bytes <= of.narrowest_bytes or (short and m.table_entries >= TABLE_ENTRIES):
+        return 0.0
+    return t.times * max(1.0, lanes * max(t.bytes, BYTES["i32"]) / m.vector_bytes)
 
 
 def _shifted(t: Transfer, lanes: int, loaded: float, m: Machine) -> float:

@@ -92,6 +92,11 @@ class CpuPlatform(PlatformDocument):
         return max(1, self.threads // self.threads_per_core)
 
     @property
+    def threads_wait(self) -> bool:
+        """True: the system sees to it that each goes on."""
+        return True
+
+    @property
     def l1_bytes(self) -> int:
         """Bytes of the innermost data cache."""
         return self.caches[0].size_bytes

@@ -130,6 +130,11 @@ class OpenClPlatform(PlatformDocument):
         return self.compute_units
 
     @property
+    def threads_wait(self) -> bool:
+        """False: work-groups may run one after the other."""
+        return False
+
+    @property
     def threads_per_core(self) -> int:
         """One: a compute unit has all of its local memory for one tile."""
         return 1

@@ -16,6 +16,7 @@ from functools import lru_cache
 from math import ceil, floor, gcd, lcm
 from typing import NamedTuple, TypeAlias
 
+from tilesmith.scheduler.ir.pipeline.constant_folding import fold
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -273,9 +274,9 @@ def _fits(inner: ScalarType, outer: ScalarType) -> bool:
 
 
 def _constant_int(e: Expr) -> int | None:
-    if isinstance(e, Const):
-        return int(e.value)
-    return -int(e.operand.value) if isinstance(e, Unary) and e.op == "-" and isinstance(e.operand, Const) else None
+    """The value of an end that is a number, or arithmetic of numbers."""
+    found = fold(e)
+    return int(found.value) if isinstance(found, Const) else None
 
 
 def _stands(e: Expr) -> bool:

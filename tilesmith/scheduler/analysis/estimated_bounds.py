@@ -77,25 +77,27 @@ def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess
     are computed on their settled boxes.
 
     `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
-    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Where
-    reductions run over an input whose size the document does not estimate, it is the size that other reads need.
-    Raises ScheduleError where a place is needed that no int32 names.
+    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Of an input
+    without one that has a boundary what is around the outputs is filled in. Where reductions run over an input whose
+    size the document does not estimate, it is the size that other reads need. Raises ScheduleError where a place is
+    needed that no int32 names.
     """
     symbols = symbols_of(pipeline, dict(pipeline.estimates))
-    found, unknown = _boxes(pipeline, stage_accesses, symbols)
+    accesses_of = {s.name: accesses(s) for s in pipeline.stages} if stage_accesses is None else stage_accesses
+    found, unknown = _boxes(pipeline, accesses_of, symbols)
     if unknown:
         for image in pipeline.inputs:
             for dim, (lo, hi) in zip(image.dims, found.get(image.name, ()), strict=False):
                 symbols.setdefault(bound_symbol(image.name, "min", dim), lo)
                 symbols.setdefault(bound_symbol(image.name, "extent", dim), hi - lo + 1)
-        found, _ = _boxes(pipeline, stage_accesses, symbols)
+        found, _ = _boxes(pipeline, accesses_of, symbols)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
     _check_reach(found, dims)
     return Estimates({name: tuple((lo, hi - lo + 1) for lo, hi in box) for name, box in found.items()}, symbols, dims)
 
 
 def _boxes(
-    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None, symbols: Mapping[str, int]
+    pipeline: Pipeline, accesses_of: Mapping[str, tuple[StageAccess, ...]], symbols: Mapping[str, int]
 ) -> tuple[dict[str, tuple[Bounds, ...]], bool]:
     """(first, last) per dim of everything, and whether some range followed from nothing known."""
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
@@ -112,7 +114,7 @@ def _boxes(
             box, open_ = _updated(stage, box, numbers)
             unknown = unknown or open_
         need[stage.name] = list(box)
-        found = accesses(stage) if stage_accesses is None else stage_accesses[stage.name]
+        found = accesses_of[stage.name]
         env = {**numbers, **variables(stage, _constant(box))}
         for a in found:
             if a.producer != stage.name:
@@ -120,7 +122,36 @@ def _boxes(
                 for d, bounds in enumerate(footprint_of(a, env)):
                     here[d] = _hull(here[d], bounds)
                     unknown = unknown or bounds is None
-    return {name: _settled(box, known.get(name)) for name, box in need.items()}, unknown
+    boxes = {name: _settled(box, known.get(name)) for name, box in need.items()}
+    return boxes | _inside_outputs(pipeline, accesses_of, boxes), unknown
+
+
+def _inside_outputs(
+    pipeline: Pipeline, accesses_of: Mapping[str, tuple[StageAccess, ...]], boxes: Mapping[str, tuple[Bounds, ...]]
+) -> dict[str, tuple[Bounds, ...]]:
+    """The boxes of inputs without estimates; along dims in which a boundary keeps all accesses inside, without the
+    surroundings of the outputs: who has an image asks for results of its size."""
+    of_outputs: dict[str, Bounds] = {}
+    for name in reversed(pipeline.outputs):
+        of_outputs.update(zip(pipeline.stage(name).dims, boxes[name], strict=True))
+    images = [i for i in pipeline.inputs if i.name in boxes and pipeline.estimate(i.name) is None]
+    names = {i.name for i in images}
+    read = (a for found in accesses_of.values() for a in found if a.producer in names)
+    needed = {(a.producer, d) for a in read for d, i in enumerate(a.access.indices) if inside(i, a.producer) is i}
+    return {
+        image.name: tuple(
+            box if (image.name, d) in needed or dim not in of_outputs else _without_surroundings(box, of_outputs[dim])
+            for d, (dim, box) in enumerate(zip(image.dims, boxes[image.name], strict=True))
+        )
+        for image in images
+    }
+
+
+def _without_surroundings(box: Bounds, output: Bounds) -> Bounds:
+    """The part of what is read of an image that is where the output is; all of it where that is less than two thirds,
+    since the image is of another size then."""
+    first, last = max(box[0], output[0]), min(box[1], output[1])
+    return (first, last) if 3 * (last - first + 1) > 2 * (box[1] - box[0] + 1) else box
 
 
 def _updated(stage: Stage, box: tuple[Bounds, ...], numbers: Mapping[str, Interval]) -> tuple[tuple[Bounds, ...], bool]:
@@ -175,10 +206,11 @@ def _hull(a: Bounds | None, b: Bounds | None) -> Bounds | None:
 
 
 def footprint_of(a: StageAccess, env: Mapping[str, Interval]) -> Iterator[Bounds | None]:
-    """(first, last) per dim of what an access reads, None where nothing known bounds it; `env` has numbers."""
+    """(first, last) per dim of what an access reads, None where nothing known bounds it; `env` has numbers. An index
+    that its span does not tell exactly, as x // 4 * 5 + x % 4, is evaluated, as for the code's own bounds."""
     for d, span in enumerate(a.spans):
         bounds = None
-        if not span.known or span.clamps:
+        if not span.known or span.clamps or span.lo != span.hi:
             bounds = _evaluated(a, a.access.indices[d], env)
         if bounds is None:
             bounds = _moved(span, env) if span.known else _evaluated(a, inside(a.access.indices[d], a.producer), env)

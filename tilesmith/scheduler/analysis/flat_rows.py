@@ -16,6 +16,8 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
 MOST_CHANNELS = 4
 """Channels that lie side by side in memory beside rows of pixels, at most: of more, vectors run along them."""
+FURTHEST_PIXELS = 2
+"""Pixels for each lane of a vector that channels are picked from, at most: of those further apart it gathers lanes."""
 
 
 class Pixels(NamedTuple):

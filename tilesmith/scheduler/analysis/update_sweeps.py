@@ -2,16 +2,17 @@
 (loop fusion of passes), so that a pass finds in a cache what the pass before it has left.
 
 A block may have all of its passes before the next one where passes depend on nothing of later blocks, and change
-nothing that passes of later blocks expect as it was: all but the last keep the dim in place, and the last one goes
-through it from its beginning (Allen and Kennedy, Optimizing Compilers for Modern Architectures, ch. 6).
+nothing that passes of later blocks expect as it was: all but the last keep the dim in place, and the last one does so,
+too, or goes through it from its beginning (Allen and Kennedy, Optimizing Compilers for Modern Architectures, ch. 6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.dependence import causal_loop, free_dims
+from tilesmith.scheduler.analysis.row_scans import is_row_scan
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
@@ -22,25 +23,61 @@ LEAST_ROWS = 16
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Values and the first `updates` of a stage, by blocks of so many `rows` along `dim`; the last of these updates
-    goes through it by the variable `loop`."""
+    goes through it by the variable `loop`, or, with None, keeps it in place. Dims `around` have the blocks of one place
+    before those of the next. `shared`: threads share the blocks; the last of the updates comes to them in order."""
 
     dim: str
-    loop: str
+    loop: str | None
     updates: int
     rows: int
+    around: tuple[str, ...] = ()
+    shared: bool = False
 
 
 def sweep(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
     """The sweep with most updates, its blocks of whole vectors of rows, or of planes. None where no two updates have
-    one, or where threads share one of them, which blocks would start time and again."""
-    for last in reversed(range(1, len(stage.updates))):
+    one, nor scans along rows by themselves, or where threads share one of them, which blocks would start time and
+    again; but where threads share the dim of the blocks in all updates that keep it in place, they share the blocks."""
+    for last in reversed(range(len(stage.updates))):
         within = loops[: last + 1]
-        for dim in stage.storage[1:]:
-            if not all(dim in free_dims(stage, update) for update in stage.updates[:last]):
-                continue
-            loop = causal_loop(stage, stage.updates[last], dim)
-            if loop is not None and not any(u.parallel for u in within):
-                lanes = max((v.lanes for u in within if (v := u.vector) is not None and v.dim == dim), default=1)
-                least = LEAST_ROWS if dim == stage.storage[1] else 1
-                return Sweep(dim, loop, last + 1, -(-least // lanes) * lanes)
+        *before, at_last = (u.parallel for u in within)
+        if at_last is not None or len(set(before)) > 1:
+            continue
+        found = _through(stage, within) or _beside(stage, within)
+        if found is not None and not any(before):
+            return found
+        if found is not None and found.loop is not None and before[0] == found.dim:
+            return replace(found, shared=True)
     return None
+
+
+def _through(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
+    """The sweep of several updates, the last of which goes through the dim of the blocks."""
+    *before, last = stage.updates[: len(loops)]
+    for dim in stage.storage[1:] if before else ():
+        if all(dim in free_dims(stage, update) for update in before):
+            loop = causal_loop(stage, last, dim)
+            if loop is not None:
+                lanes = max((v.lanes for u in loops if (v := u.vector) is not None and v.dim == dim), default=1)
+                return Sweep(dim, loop, len(loops), _rows(stage, dim, lanes))
+    return None
+
+
+def _beside(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
+    """The sweep of scans along rows of memory, vectors across these, which are independent: blocks of whole vectors."""
+    updates, vector = stage.updates[: len(loops)], loops[0].vector
+    if vector is None or not all(
+        u.vector == vector and is_row_scan(stage, update, u) for update, u in zip(updates, loops, strict=True)
+    ):
+        return None
+    around = stage.storage[stage.storage.index(vector.dim) + 1 :]
+    free = set(stage.dims).intersection(*(free_dims(stage, update) for update in updates))
+    if not free.issuperset((vector.dim, *around)):
+        return None
+    return Sweep(vector.dim, None, len(loops), _rows(stage, vector.dim, vector.lanes), around)
+
+
+def _rows(stage: Stage, dim: str, lanes: int) -> int:
+    """The places of a block along a dim: whole vectors, and of rows of memory not fewer than LEAST_ROWS."""
+    least = LEAST_ROWS if dim == stage.storage[1] else 1
+    return -(-least // lanes) * lanes

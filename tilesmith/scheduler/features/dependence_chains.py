@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, log2, prod
 from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
-from tilesmith.scheduler.features.operation_counts import constant_trips
+from tilesmith.scheduler.features.operation_counts import constant_trips, is_few_products
 from tilesmith.scheduler.features.register_tiles import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -73,7 +73,7 @@ def carried(stage: Stage, update: Update, latencies: Latencies, strict: bool) ->
         if not parts:
             return None
         fused = e.type.is_float and not strict
-        if fused and _is_sum(e):
+        if fused and is_sum(e):
             product = latencies.float_sum
             parts = [(p, w - product if isinstance(p, Binary) and p.op == "*" else w) for p, w in parts]
         return max(w for _, w in parts) + chains.of_operation(e)
@@ -108,8 +108,8 @@ class _Chains:
             if is_written_out(e):
                 return _joined(inside, joins, self._simple(e))
             return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum
-        if _is_sum(e):
-            terms = _terms(e)
+        if is_sum(e):
+            terms = terms_of_sum(e)
             before = _last(map(self.of, terms))
             return _joined(before, len(terms) - 1, self._simple(e)) if before != NO_LOAD else NO_LOAD
         before = _last(map(self.of, children(e)))
@@ -132,6 +132,8 @@ class _Chains:
             case Binary(op="/" | "//" | "%"):
                 by_constant = simple if e.type.is_float else 2 * of.integer_product
                 return by_constant if isinstance(e.right, Const) else of.quotient
+            case Binary(op="**", right=Const(value=k)) if is_few_products(e):
+                return ceil(log2(k)) * (simple if e.type.is_float else of.integer_product) if k > 1 else 0.0
             case Binary(op="**"):
                 return FUNCTIONS["pow"] * of.float_sum
             case Call():
@@ -179,14 +181,15 @@ def _joined(before: Ends, terms: int, each: float) -> Ends:
     return before[0] + min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE) * each, before[1] + each
 
 
-def _is_sum(e: Expr) -> TypeGuard[Binary]:
+def is_sum(e: Expr) -> TypeGuard[Binary]:
+    """True of sums and differences."""
     return isinstance(e, Binary) and e.op in ("+", "-")
 
 
-def _terms(e: Binary) -> list[Expr]:
+def terms_of_sum(e: Binary) -> list[Expr]:
     """The terms of a sum, the last one first."""
     found, left = [e.right], e.left
-    while _is_sum(left):
+    while is_sum(left):
         found.append(left.right)
         left = left.left
     return [*found, left]

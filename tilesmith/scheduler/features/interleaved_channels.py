@@ -34,7 +34,7 @@ def planes_looked_up(pipeline: Pipeline) -> frozenset[str]:
 def fours(facts: Facts) -> frozenset[str]:
     """The stages of four channels: two are no more than neighbours in a row, which are loaded in pairs as planes,
     too."""
-    found = frozenset(r.producer for s in facts.stages.values() for r in s.reads if r.looked_up)
+    found = frozenset(r.producer for s in facts.stages.values() for r in s.reads if r.looked_up or r.computed)
     found = frozenset(n for n in found if facts.stages[n].extents[-1:] == (max(CHANNELS),))
     return found & pixels(facts.pipeline, facts.estimates.regions) if found else found
 

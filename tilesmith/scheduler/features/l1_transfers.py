@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import isinf, prod
 
 from tilesmith.cost_models.work import Transfer
 from tilesmith.scheduler.analysis.access_functions import Span
+from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.interleaved_channels import fours
 from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts, box_points
+from tilesmith.scheduler.features.pipeline_features import Beside, Read, StageFacts, box_points
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
@@ -42,13 +43,16 @@ def loads(
     parts = _table(producer, read, run)
     if parts:
         return (Transfer("table", size, times, parts),)
-    if read.beside is not None and read.beside == (run.row, producer.storage[0]):
-        return (Transfer("unaligned", size, times),)
+    along = read.beside if read.beside is not None and read.beside[:2] == (run.row, producer.storage[0]) else None
+    if along is not None and along.period > 2 * run.lanes:  # of shorter ones the spans say as much
+        return _beside(along, size, times, run.lanes)
     apart = run.row in read.data_of | read.floats_of  # rows of pixels run along another dim than memory
     if read.looked_up or read.computed or apart or (producer.storage and not spans_of[producer.storage[0]].known):
         if _is_pixels(members, producer):
             return (Transfer("pixels", size, times, producer.extents[-1]),)
-        return (Transfer("pairs" if _in_pairs(producer, spans_of, run) else "gathered", size, times),)
+        if _in_pairs(producer, spans_of, run):
+            return (Transfer("pairs", size, times),)
+        return (Transfer("alone" if _in_rows(producer, read, run) else "gathered", size, times),)
     if run.row is None or not producer.dims:
         return (Transfer("aligned", size, times),)
     if block > 1:
@@ -65,12 +69,28 @@ def loads(
     return _along(distance, spans[0], size, times, run.lanes, dense)
 
 
+def _beside(beside: Beside, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
+    """Elements that neighbours read, side by side or each at a place of its own: as a rule near each other, but for
+    those vectors in which they begin anew."""
+    if abs(beside.step) > 1:
+        return (Transfer("gathered", size, times),)
+    if isinf(beside.period):
+        return (Transfer("unaligned", size, times),)
+    anew = min(1.0, lanes / beside.period)
+    return (Transfer("near", size, times * (1 - anew)), Transfer("gathered", size, times * anew))
+
+
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
     """True if of each place that is looked up two neighbours in memory are read, which are one load."""
     row = spans_of[producer.storage[0]]
     return (
         producer.bytes_per_point * 8 == PAIRED_BITS and run.lanes >= PAIRED_LANES and row.known and row.extent(1) == 2
     )
+
+
+def _in_rows(producer: StageFacts, read: Read, run: Run) -> bool:
+    """True if data or floats tell the row of each lane's place and where in it."""
+    return len({d for d, by in read.told if by == run.row and producer.extents[d] > 1}) > 1
 
 
 def _is_pixels(members: Members, producer: StageFacts) -> bool:
@@ -93,7 +113,8 @@ def _along(apart: int, span: Span, size: int, times: float, lanes: int, dense: b
     """Elements so far `apart` in a producer that follow the row of the reader by `span`, `dense` ones without gaps."""
     rate = abs(float(span.rate))
     varying = rate < 1 and lanes * rate % 1 != 0  # lanes that share an element are not the same ones in each vector
-    if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying:
+    scattered = apart > 1 and rate > FURTHEST_PIXELS
+    if apart > SMALL_EXTENT or rate * apart > SMALL_EXTENT or varying or scattered:
         return (Transfer("gathered", size, times),)
     if apart > 1 or rate > 1:
         whole = dense and apart == 1 and 1 + float(span.width) >= rate

@@ -143,7 +143,7 @@ class Layers:
         found = [(r, part) for r, part in self.of_reads(name) if r.looked_up and r.producer not in self.registers]
         if not found:
             return (), 0.0
-        lines = points * (sum(r.points * part for r, part in found) * self.counter.members.facts.line_bytes)
+        lines = points * (sum(r.points * r.apart * part for r, part in found) * self.counter.members.facts.line_bytes)
         arrays = [(self.traffic.array(name, r), part) for r, part in found]
         states = range(level, len(self.counter.nest.loops) + 1)
         moved = (_parts_moved(arrays, at) for at in states)
@@ -171,6 +171,8 @@ class Layers:
                     elements = elements * (abs(float(span.rate)) * length + float(span.width))
                 else:
                     windows *= span.extent(1)
+            if read.computed and not any(s.known and s.var == run.row for s in read.roughly):
+                elements = length  # each point at places of its own
             windows = min(windows, max(1.0, read.points))
             size = _step_bytes(producer, read, run.row, facts.line_bytes)
             of_read = windows * (elements * size + pad_bytes(size, facts.line_bytes))

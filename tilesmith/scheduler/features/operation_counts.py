@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from math import log2
+from types import MappingProxyType
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
@@ -109,14 +110,26 @@ def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
     return _typed(counts)
 
 
-def update_operations(update: Update, trips: Trips = constant_trips, row: str | None = None) -> Typed:
+NO_REDUCTIONS: Mapping[Reduce, float] = MappingProxyType({})
+
+
+def update_operations(
+    update: Update,
+    trips: Trips = constant_trips,
+    row: str | None = None,
+    steady: Mapping[Reduce, float] = NO_REDUCTIONS,
+) -> Typed:
     """Operations of one iteration of `update`: its values, its condition, and where it writes. With a dim `row`,
-    without what does not differ along it."""
+    without what does not differ along it. A condition that is the same for all iterations of the domain's first
+    variable stands around the loop over it; reductions that are `steady` are worked out once in so many iterations."""
     counts: Tally = {}
-    for part in (*update.values, *(() if update.where is None else (update.where,))):
-        _count(part, 1, counts, trips, row)
+    for value in update.values:
+        _count(value, 1, counts, trips, row, steady)
+    if update.where is not None:
+        innermost = update.domain[0].name if update.domain else None
+        _count(update.where, 1, counts, trips, row if row is not None else innermost, steady)
     for index in update.at:
-        _count_index(index, 1, counts)
+        _count_index(index, 1, counts, True)
     return _typed(counts)
 
 
@@ -143,7 +156,7 @@ def work_apart(stage: Stage) -> Mapping[str, float]:
     before."""
     made = _made_of(stage)
     row, found = stage.storage[0], dict.fromkeys(stage.dims, 0.0)
-    for node in {id(e): e for value in stage.values for e in _outside_indices(value)}.values():
+    for node in {id(e): e for value in stage.values for e in outside_indices(value)}.values():
         moving, dims = made[id(node)]
         apart = found.keys() - dims
         random = isinstance(node, Call) and node.function == "random"
@@ -177,11 +190,13 @@ def _made_of(stage: Stage) -> dict[int, tuple[bool, frozenset[str]]]:
     return found
 
 
-def _outside_indices(e: Expr) -> Iterator[Expr]:
-    """`e` and its parts, but what is read of indices."""
+def outside_indices(e: Expr) -> Iterator[Expr]:
+    """`e` and its parts, but what is read of indices, and conditions on places alone: by these loops are split."""
     pending = [e]
     while pending:
         node = pending.pop()
+        if isinstance(node, Compare | Logical) and not any(isinstance(part, Access | Call) for part in walk(node)):
+            continue
         yield node
         if not isinstance(node, Access):
             pending += children(node)
@@ -234,7 +249,14 @@ def _moving(e: Expr, row: str) -> dict[int, bool]:
     return known
 
 
-def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None = None) -> None:
+def _count(
+    e: Expr,
+    times: float,
+    counts: Tally,
+    trips: Trips,
+    row: str | None = None,
+    steady: Mapping[Reduce, float] = NO_REDUCTIONS,
+) -> None:
     """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
     that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
     `mux` picks from one."""
@@ -249,9 +271,10 @@ def _count(e: Expr, times: float, counts: Tally, trips: Trips, row: str | None =
         seen.add(key)
         if isinstance(node, Access):
             for index in node.indices:
-                _count_index(index, n, counts)
+                _count_index(index, n, counts, row is not None)
             continue
         if isinstance(node, Reduce):
+            n /= steady.get(node, 1.0)
             for r in node.domain:
                 n *= trips(r)
             grouped = None if row is None else summed_variable(node, row, {}, None)
@@ -346,7 +369,7 @@ def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     match e:
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             _tally(e.type, "add", n, counts)
-        case Binary(op="**") if not _few_products(e):
+        case Binary(op="**") if not is_few_products(e):
             _add_function("pow", 2, e.type, n, counts)
         case Call(function="mux"):
             pass
@@ -367,7 +390,7 @@ def _is_power_of_two(k: int) -> bool:
     return k > 0 and k & (k - 1) == 0
 
 
-def _few_products(e: Expr) -> bool:
+def is_few_products(e: Expr) -> bool:
     """True if a power is made of products."""
     return isinstance(e, Binary) and isinstance(e.right, Const) and _is_small_power(e.type, e.right.value)
 
@@ -376,14 +399,18 @@ def _is_small_power(of: ScalarType, k: float) -> bool:
     return of.is_integer or (float(k).is_integer() and 0 < k < 9)
 
 
-def _count_index(index: Expr, times: float, counts: Tally) -> None:
-    """Adds what of an index is not an address to be formed from loop variables."""
-    if isinstance(index, Var | Const):
+def _count_index(index: Expr, times: float, counts: Tally, executed: bool) -> None:
+    """Adds what of an index is not an address to be formed from loop variables. If `executed`, what is done with data
+    and floats is done for each point; the rest is the loops' business, which are split where clamps begin."""
+    if isinstance(index, _PLAIN):
         return
     own: Tally = {}
     for node in walk(index):
         if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
-            _add(node, times, own)
+            if executed and any(isinstance(part, Access) or part.type.is_float for part in walk(node)):
+                _add_executed(node, times, counts)
+            else:
+                _add(node, times, own)
     if own:
         counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import reduce
 from itertools import accumulate
-from math import prod
+from math import inf, isinf, prod
 from operator import mul
 from typing import NamedTuple
 
@@ -15,8 +16,9 @@ from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.scheduler.analysis.access_functions import Span, compose, constant, hull, span_of, variable
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
+from tilesmith.scheduler.analysis.coordinate_maps import coordinate_maps, is_mapped
 from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
-from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
+from tilesmith.scheduler.analysis.estimated_bounds import Bounds, Estimates, Region, estimates
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.linear_combinations import terms
 from tilesmith.scheduler.analysis.reuse import overlap_in
@@ -25,6 +27,7 @@ from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.features.operation_counts import (
     Typed,
     element_bytes_used,
+    outside_indices,
     total,
     typed_operations,
     update_operations,
@@ -32,11 +35,21 @@ from tilesmith.scheduler.features.operation_counts import (
 from tilesmith.scheduler.features.operation_counts import together as typed_together
 from tilesmith.scheduler.ir.memo import Memo
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Expr, InputBound, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, InputBound, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 
 SHORT_ROW = 16
 """Places in a row of pixels of up to MOST_CHANNELS channels that vectors do not run along."""
+
+
+class Beside(NamedTuple):
+    """Neighbours along a dim of a stage that read along `of` its producer alone, each a `step` from the one before: but
+    for every `period`th, where a remainder or a quotient goes on."""
+
+    dim: str
+    of: str
+    step: int = 1
+    period: float = inf
 
 
 class Read(NamedTuple):
@@ -54,8 +67,10 @@ class Read(NamedTuple):
     the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
     go alike. `computed`: where is read depends on floats that follow no line, for neighbours in memory on others.
     `data_of` and `floats_of` have the dims by which places that depend on data and on floats differ, along memory or
-    not: whoever computes the stage inline may go along another. `beside`: a dim, and the producer's of which its
-    neighbours read neighbours, or the same, whatever else the places depend on that it does not change.
+    not: whoever computes the stage inline may go along another. `beside`: how neighbours along memory read, whatever
+    else the places depend on that the dim does not change. `apart`: of points where data says the share that lie beside
+    no other in memory. `told`: the numbers of the producer's dims in which data or floats tell the place, each with a
+    dim by which these differ.
     """
 
     producer: str
@@ -70,7 +85,9 @@ class Read(NamedTuple):
     computed: bool = False
     data_of: frozenset[str] = frozenset()
     floats_of: frozenset[str] = frozenset()
-    beside: tuple[str, str] | None = None
+    beside: Beside | None = None
+    apart: float = 1.0
+    told: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def executed(self) -> float:
@@ -204,9 +221,14 @@ def gather(
     definitions = {s.name: s for s in pipeline.stages}
     wholes = {name: _whole(definitions[name], at.regions[name]) for name in graph.stages if definitions[name].updates}
     stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
+    along = {i.name: i.storage[0] for i in pipeline.inputs if i.storage}
+    along |= {s.name: s.storage[0] for s in pipeline.stages if s.storage}
+    places = _Places(coordinate_maps(definitions[name] for name in graph.stages), along)
     for name in graph.stages:
         kept = before is not None and _same(before, name, definitions[name], at, wholes)
-        stages[name] = before.stages[name] if before and kept else _of_stage(definitions[name], at, found[name], wholes)
+        stages[name] = (
+            before.stages[name] if before and kept else _of_stage(definitions[name], at, found[name], wholes, places)
+        )
     figures = (line_bytes, core) if before is None else (before.line_bytes, before.core)
     return Facts(pipeline, graph, stages, definitions, at, partial, strips, *figures)
 
@@ -236,8 +258,15 @@ def _of_input(image: Input, region: Region) -> StageFacts:
     )
 
 
+class _Places(NamedTuple):
+    """Facts on places that stages say: the coordinate `maps`, and of each producer the dim `along` memory."""
+
+    maps: frozenset[str]
+    along: Mapping[str, str]
+
+
 def _of_stage(
-    stage: Stage, at: Estimates, found: tuple[StageAccess, ...], wholes: dict[str, dict[str, Span]]
+    stage: Stage, at: Estimates, found: tuple[StageAccess, ...], wholes: dict[str, dict[str, Span]], places: _Places
 ) -> StageFacts:
     region = at.regions[stage.name]
     extents = {d: extent for d, (_, extent) in zip(stage.dims, region, strict=True)}
@@ -248,7 +277,7 @@ def _of_stage(
     moving = [update_operations(u, at.trips, _along(stage, u)) for u in stage.updates]
     before = typed_operations(stage, at.trips, True)
     along = typed_together([(1, before), *_shared_out(shares, moving)])
-    reader = _Reader(stage, extents, at, wholes, updates)
+    reader = _Reader(stage, extents, at, wholes, updates, places)
     return StageFacts(
         stage.name,
         False,
@@ -303,8 +332,10 @@ class _Reader:
         at: Estimates,
         wholes: dict[str, dict[str, Span]],
         updates: tuple[UpdateFacts, ...],
+        places: _Places,
     ) -> None:
         self.stage, self.extents, self.at, self.wholes, self.updates = stage, extents, at, wholes, updates
+        self.places = places
         self.own = wholes.get(stage.name, {})
 
     def merged(self, found: Iterable[StageAccess]) -> tuple[Read, ...]:
@@ -321,34 +352,56 @@ class _Reader:
         if producer in self.wholes or any(not s.known for found in each for s in found):
             rough = reduce(_hulls, map(self._rough, those, each))
         along_memory = self.stage.storage[:1]
-        data_of, floats_of = set[str](), set[str]()
+        data_of, floats_of, told = set[str](), set[str](), set[tuple[int, str]]()
         for a, found in zip(those, each, strict=True):
-            for s, data, index in zip(found, a.data, a.access.indices, strict=True):
-                if data:
-                    data_of |= _variables(index, lambda e: isinstance(e, Access))
-                if s.var is None:
-                    floats_of |= _variables(index, lambda e: e.type.is_float)
+            for d, (s, data, index) in enumerate(zip(found, a.data, a.access.indices, strict=True)):
+                said = _variables(index, lambda e: isinstance(e, Access)) if data else set()
+                floats = _variables(index, lambda e: e.type.is_float) if s.var is None else set()
+                if said and is_mapped(index, self.places.maps):
+                    floats |= said
+                else:
+                    data_of |= said
+                floats_of |= floats
+                told |= {(d, name) for name in said | floats}
         looked_up, computed = not data_of.isdisjoint(along_memory), not floats_of.isdisjoint(along_memory)
         indices = [i for a in those for i in a.access.indices] if looked_up else []
-        bounded = not any(isinstance(e, InputBound) for i in indices for e in walk(i))
+        bounded = not any(isinstance(e, InputBound) for i in indices for e in outside_indices(i))
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
         skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
-        beside = self._beside(producer, those) if rough and along_memory else None
-        of = (frozenset(data_of), frozenset(floats_of), beside)
+        beside = self._beside(producer, those) if along_memory else None
+        if beside is not None and not rough and isinf(beside.period):  # the spans say it
+            beside = None
+        apart = self._apart(producer, those, points) if looked_up else 1.0
+        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told))
         return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
 
-    def _beside(self, producer: str, those: list[StageAccess]) -> tuple[str, str] | None:
-        """The dim of the stage along memory, and that of the producer which alone moves with it, step by step."""
-        moving = set[str]()
+    def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
+        """The share of the points of accesses that are read beside no other in memory."""
+        found: dict[object, float] = {}
+        along = self.places.along.get(producer)
+        for a, n in zip(those, points, strict=True):
+            dims = zip(self.at.dims[producer], a.access.indices, strict=True)
+            terms_of = ((dim, terms(inside(index, producer))) for dim, index in dims)
+            line = tuple(
+                frozenset(t for t in of if dim != along or not isinstance(t.body, Const)) for dim, of in terms_of
+            )
+            found[line] = max(n, found.get(line, 0.0))
+        return sum(found.values()) / sum(points)
+
+    def _beside(self, producer: str, those: list[StageAccess]) -> Beside | None:
+        """Reads of neighbours along memory; None where they move in several dims, or not all alike."""
+        along, found = self.stage.storage[0], set[tuple[str, int]]()
+        period = inf
         for a in those:
             for dim, index in zip(self.at.dims[producer], a.access.indices, strict=True):
-                step = _step(inside(index, producer), self.stage.storage[0])
-                if step not in (0, 1):
+                moved = _step(inside(index, producer), along)
+                if moved is None:
                     return None
-                moving |= {dim} if step else set()
-        return (self.stage.storage[0], moving.pop()) if len(moving) == 1 else None
+                period = min(period, moved[1])
+                found |= {(dim, moved[0])} if moved[0] else set()
+        return Beside(along, *found.pop(), period) if len(found) == 1 and period >= SHORT_ROW else None
 
     def _spans(self, a: StageAccess) -> tuple[Span, ...]:
         """Spans in the stage's pure dims; those of the producer's dims that are not pure are all of these."""
@@ -357,6 +410,8 @@ class _Reader:
             spans = tuple(compose(s, self.own[s.var]) if s.var in self.own else s for s in spans)
         if any(not s.known for s in spans):
             spans = tuple(s if s.known else self._ranged(a, d) for d, s in enumerate(spans))
+        if any(a.data):
+            spans = tuple(map(_within, spans, self.at.regions[a.producer]))
         whole = self.wholes.get(a.producer)
         if whole:
             dims = self.at.dims[a.producer]
@@ -437,21 +492,43 @@ class _Reader:
         return overlap_in(tuple(spans), loop)
 
 
+def _within(place: Span, bounds: Bounds) -> Span:
+    """A place that no loop tells, where the producer has any: clamps of what data says may be further out."""
+    if place.lo is None or place.hi is None or place.var is not None:
+        return place
+    first, last = bounds[0], bounds[0] + bounds[1] - 1
+    return constant(*(min(max(int(end), first), last) for end in (place.lo, place.hi)))
+
+
 def _variables(index: Expr, counts: Callable[[Expr], bool]) -> set[str]:
     """The variables in those parts of an index that count, as data or as floats: neighbours along others are at places
     that a step tells."""
     return {e.name for part in walk(index) if counts(part) for e in walk(part) if isinstance(e, Var)}
 
 
-def _step(index: Expr, dim: str) -> int | None:
-    """How far an index goes with each step of a dim, inside of a clamp; None where it follows no line."""
+def _step(index: Expr, dim: str) -> tuple[int, float] | None:
+    """Rate of an index along a dim, inside of a clamp, and the steps after which a remainder begins anew or a quotient
+    goes on; None where it follows no line as a rule."""
     while isinstance(index, Call) and index.function == "clamp":
         index = index.args[0]
-    found = [t for t in terms(index) if any(isinstance(e, Var) and e.name == dim for e in walk(t.body))]
-    if any(t.coefficient.factors or not isinstance(t.body, Var) for t in found):
-        return None
-    total = sum(t.coefficient.number for t in found)
-    return int(total) if total == int(total) else None
+    total, period = Fraction(0), inf
+    for t in terms(index):
+        if not any(isinstance(e, Var) and e.name == dim for e in walk(t.body)):
+            continue
+        match t.body:
+            case _ if t.coefficient.factors:
+                return None
+            case Var():
+                total += t.coefficient.number
+            case Binary(op="%" | "//", left=left, right=Const(value=of)) if of > 0:
+                inner = _step(left, dim)
+                if inner is None:
+                    return None
+                period = min(period, inner[1], of / max(1, abs(inner[0])))
+                total += t.coefficient.number * inner[0] if t.body.op == "%" else 0
+            case _:
+                return None
+    return (int(total), period) if total.denominator == 1 else None
 
 
 def _alike(each: list[tuple[Span, ...]], points: list[float]) -> tuple[tuple[tuple[Span, ...], float], ...]:
@@ -475,7 +552,16 @@ def together(a: Read, b: Read) -> Read:
     found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
     beside = a.beside if a.beside == b.beside else None
-    return found._replace(bounded=bounded, computed=computed, data_of=of[0], floats_of=of[1], beside=beside)
+    apart = (a.points * a.apart + b.points * b.apart) / points
+    return found._replace(
+        bounded=bounded,
+        computed=computed,
+        data_of=of[0],
+        floats_of=of[1],
+        beside=beside,
+        apart=apart,
+        told=a.told | b.told,
+    )
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -503,9 +589,19 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
     found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     straight = [d for d, s in zip(dims, via.spans, strict=True) if s.var is not None and s.var in along]
     beside = None
-    if read.beside is not None and straight == [read.beside[0]] and own[straight[0]].rate == 1:
-        beside = along[0], read.beside[1]
-    found = found._replace(bounded=bounded, computed=computed, data_of=data_of, floats_of=floats_of, beside=beside)
+    if read.beside is not None and straight == [read.beside.dim] and own[straight[0]].rate == 1:
+        beside = read.beside._replace(dim=along[0])
+    told = {(d, followed[name]) for d, name in read.told if name in followed}
+    told |= {(d, name) for d, s in enumerate(read.roughly) for n, name in via.told if s.var == dims[n]}
+    found = found._replace(
+        bounded=bounded,
+        computed=computed,
+        data_of=data_of,
+        floats_of=floats_of,
+        beside=beside,
+        apart=read.apart if read.looked_up else via.apart,
+        told=frozenset(told),
+    )
     return found.at_most(box_points(spans))
 
 

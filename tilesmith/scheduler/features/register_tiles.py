@@ -4,6 +4,7 @@ share is loaded once for all of them, and no sum waits for itself."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from math import prod
 
 from tilesmith.scheduler.analysis.accesses import accesses
@@ -11,12 +12,14 @@ from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Reduce, RVar, children
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import inner
 
 UNROLLED_TRIPS = 64
 """Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
+CONTRACTED_TRIPS = 8
+"""... those of contractions, whose operands other points read again, of at most this many, ..."""
 MOST_WRITTEN = 4096
 """... if with those of reductions inside of them no more are."""
 
@@ -24,7 +27,22 @@ MOST_WRITTEN = 4096
 def is_written_out(e: Reduce, most: int = UNROLLED_TRIPS) -> bool:
     """True if the terms of a reduction, at most so many, are written out; those of others are a loop."""
     terms = prod(map(trips, e.domain))
+    if terms > CONTRACTED_TRIPS and is_contraction(e):
+        return False
     return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
+
+
+def is_contraction(e: Reduce) -> bool:
+    """True if a reduction runs along one variable through two operands, as a product of matrices does: each of them
+    moves with a dim that the other does not move with, so that it is read again for every point along the other's."""
+    if len(e.domain) != 1:
+        return False
+    (r,) = e.domain
+    reads = [
+        {v.name for i in a.indices for v in walk(i) if isinstance(v, Var)} for a in walk(e) if isinstance(a, Access)
+    ]
+    moving = [names - {r.name} for names in reads if r.name in names]
+    return any(a - b and b - a for a, b in combinations(moving, 2))
 
 
 def _written(e: Expr) -> int:
@@ -61,37 +79,48 @@ def _long(stage: Stage) -> int:
 
 
 def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
-    """True if points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included."""
+    """True if points of `stage` that differ in `dim` only read a same vector along `along`, inlined stages included. Of
+    a stage with long reductions what is read once beside them, as a bias, does not count."""
+    return _shares(stage, dim, along, inlined, not has_long_reduction(stage, inlined))
+
+
+def _shares(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage], counted: bool) -> bool:
+    """The same; where a stage is not `counted` as a whole, that are the reads of its reductions."""
     for a in accesses(stage):
-        names = a.used
+        names, inside, again = a.used, inlined.get(a.producer), counted or bool(a.reductions)
         if not any(along in n for n in names):
             continue
         if not any(dim in n for n in names):
-            return True
-        inside = inlined.get(a.producer)
+            if again or (inside is not None and has_long_reduction(inside, inlined)):
+                return True
+            continue
         if inside is None:
             continue
         through = [d for d, n in zip(inside.dims, names, strict=True) if dim in n]
         moving = [d for d, n in zip(inside.dims, names, strict=True) if along in n]
-        if len(through) == len(moving) == 1 and shares_loads(inside, through[0], moving[0], inlined):
+        if len(through) == len(moving) == 1 and _shares(inside, through[0], moving[0], inlined, again):
             return True
     return False
 
 
-def reduces_rows(facts: Facts, name: str) -> bool:
-    """True if the value of a stage is a long reduction across rows of what it reads, whose vectors lie along these and
-    no other points share: of each row so much is read at a time as vectors are long."""
+def sums_alone(facts: Facts, name: str) -> bool:
+    """True if the value of a stage is a long reduction that shares no loads with points of another dim, and whose
+    vectors lie along rows of what it reads, wherever in these the reduction moves: only vectors of several registers
+    give it sums that do not wait for each other, and read several lines of a row at a time."""
     stage, along = facts.definitions[name], facts.stages[name].row
     if along is None or _long(stage) != 1 or any(shares_loads(stage, d, along, {}) for d in stage.dims if d != along):
         return False
-    moving = [a for a in accesses(stage) if any(along in used for used in a.used)]
-    for a in moving:
-        producer = facts.stages[a.producer]
-        used = dict(zip(producer.dims, a.used, strict=True))
-        others = (used[d] for d in producer.dims if d != producer.storage[0])
-        if used[producer.storage[0]] != {along} or all(u.isdisjoint(r.name for r in a.reductions) for u in others):
+    summed = False
+    for a in accesses(stage):
+        if not any(along in used for used in a.used):
+            continue
+        producer, reduced = facts.stages[a.producer], {r.name for r in a.reductions}
+        fastest = producer.dims.index(producer.storage[0])
+        others = (used for n, used in enumerate(a.used) if n != fastest)
+        if any(a.data) or a.used[fastest] - reduced != {along} or any(along in used for used in others):
             return False
-    return bool(moving)
+        summed = summed or any(used & reduced for used in a.used)
+    return summed
 
 
 @once

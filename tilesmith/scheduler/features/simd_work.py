@@ -4,14 +4,14 @@ through the caches (`layers`). Beside the counts of `features.group_counts`, for
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, inf
+from math import ceil, inf, prod
 from typing import NamedTuple, TypeAlias
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
-from tilesmith.scheduler.analysis.dependence import default_order, written_box
+from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
 from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
@@ -25,10 +25,11 @@ from tilesmith.scheduler.features.group_counts import Counter, Levels, in_regist
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
-from tilesmith.scheduler.features.operation_counts import Typed, together
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.operation_counts import Typed, together, update_operations
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, composed
+from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
-from tilesmith.scheduler.features.streaming_stores import HELD
+from tilesmith.scheduler.features.streaming_stores import HELD, is_behind
 from tilesmith.scheduler.features.transposed_reads import looped_dims
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
@@ -104,6 +105,11 @@ def _chains(facts: Facts) -> dict[object, Chain]:
 
 
 @once
+def _register_needs(facts: Facts) -> dict[object, float]:
+    return {}
+
+
+@once
 def _codes(facts: Facts) -> dict[object, _Code]:
     return {}
 
@@ -158,7 +164,7 @@ class WorkCounter:
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
         prefetch = self.running.prefetch > 0
-        ahead = prefetch and self._rows_side_by_side(self._along_row(name, run))
+        ahead = prefetch and self._walked_at_once(name, run)
         key = (
             "work",
             counter.keys[name],
@@ -212,6 +218,7 @@ class WorkCounter:
             self._next(name, run),
             float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
             self._torn(facts, run, rows) if streamed else 0.0,
+            self._awaited_bytes(facts, run) if streamed else 0.0,
             self._held(name, run, streamed),
             sum((c.rows for c in across), self._streams(name, run)),
             level,
@@ -223,6 +230,7 @@ class WorkCounter:
             before=before,
             passes=passes,
             together=side_by_side(self.counter.members, reads, run) if is_output and not facts.updates else None,
+            needs=self._needs(name),
         )
 
     def _passes(self, name: str, run: Run) -> tuple[Pass, ...]:
@@ -255,7 +263,12 @@ class WorkCounter:
             elif swept is not None and n < swept.updates:
                 touched = float(stage.apart[swept.dim] * size * swept.rows)
             gathered = 0.0 if vector is None or across else self._gathered(name, n, run._replace(row=vector.dim))
-            of = (lanes, known.typed, known.reads, gathered, size, across, transposed, latency)
+            steady = {
+                e: float(prod(known.trips(loop) for loop in inside))
+                for e, inside in steady_parts(definition, update, loops.loops).items()
+            }
+            typed = update_operations(update, facts.estimates.trips, steady=steady) if steady else known.typed
+            of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
             begun = times * rows if loops.loops and vector is not None and vector.dim == loops.loops[0] else 0.0
             found.append(Pass(*of, begun, steps, singles, times * size, touched, apart))
         return tuple(found)
@@ -291,7 +304,7 @@ class WorkCounter:
             t.times
             for read in self.counter.reads[name].reads
             for t in l1_transfers.loads(self.counter.members, read, run, self.registers, 1)
-            if t.way == "gathered"
+            if t.way in ("gathered", "alone")
         )
         return times * stage.root_points / sum(stage.updates[n].iterations for n in reading)
 
@@ -326,6 +339,18 @@ class WorkCounter:
             found = known[reads] = ends[name]
         return found
 
+    def _needs(self, name: str) -> float:
+        """Registers that a point of a stage needs while it is evaluated, with what is inline in it."""
+        facts, reads = self.counter.members.facts, self.counter.reads[name]
+        known, most = _register_needs(facts), float(facts.core.registers.working)
+        found = known.get(reads)
+        if found is None:
+            needs: dict[str, float] = {}
+            for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
+                needs[stage] = register_need(facts.definitions[stage], needs, most)
+            found = known[reads] = needs[name]
+        return found
+
     def _chain_of_loop(self, stages: Sequence[StageCounts]) -> float:
         """Chain through all stages that are computed in one step."""
         ends: dict[str, float] = {}
@@ -351,6 +376,26 @@ class WorkCounter:
         if not whole and short and facts.name in self.counter.members.facts.graph.outputs:
             return rows
         return rows / self.counter.nest.axes[run.row].counts if short or apart else 0.0
+
+    def _awaited_bytes(self, output: StageFacts, run: Run) -> float:
+        """Bytes of the output, all or none, which loads wait for: those of what lies a little behind what is written,
+        but for whole pages, agree with it in the bits of an address that are compared first. A stage that is computed
+        ahead of the output loads what is ahead; buffers of the group's own begin elsewhere."""
+        members, found = self.counter.members, self.counter.reads
+        if run.row is None:
+            return 0.0
+        for name in self.one_loop or (output.name,):
+            own = members.follows[name]
+            ahead = any(s.var == run.row and (s.hi or 0) > 0 for s in own.values())
+            for read in () if ahead else found[name].reads:
+                if members.is_local(read.producer) or read.producer in self.registers:
+                    continue
+                producer = members.facts.stages[read.producer]
+                spans = composed(read.roughly, dict(own))
+                alike = producer.bytes_per_point == output.bytes_per_point
+                if alike and is_behind(output, producer, spans, run.row, found[output.name].apart, members.facts):
+                    return float(output.root_points * output.bytes_per_point)
+        return 0.0
 
     def _clamped(self, name: str) -> bool:
         """True if the ends of a stage's rows are computed apart: clamps keep inside what they read."""
@@ -449,24 +494,26 @@ class WorkCounter:
         return rows
 
     def _asked(self, name: str, run: Run) -> float:
-        """Software prefetches of one step: of each row of what it reads from outside of the group, but those that the
-        iteration before of the loop around has read, one for each line that its vector spans."""
+        """Lines that one step asks for ahead: of each row of what it reads from outside of the group, but those that
+        the iteration before of the loop around has read, those that its vector spans. Of vectors shorter than a line
+        several ask for the same one, which comes once; a load more does not show beside that. What several stages of a
+        loop read is asked for once."""
         if not self.running.prefetch or run.lanes == 1:
             return 0.0
         members, asked = self.counter.members, 0.0
         effective, around = self.counter.reads[name], self._around(name, run)
-        for read in effective.reads:
+        for read, part in self.layers.of_reads(name):
             along = [s for s in read.roughly if s.known and s.var == run.row]
             if members.is_local(read.producer) or not along:
                 continue
             size = members.facts.stages[read.producer].bytes_per_point
-            lines = max(1.0, run.lanes * float(abs(along[0].rate)) * size / members.facts.line_bytes)
+            lines = run.lanes * float(abs(along[0].rate)) * size / members.facts.line_bytes
             rows = read.points / (1 + sum(float(s.width) for s in along))
             for s in read.roughly:
                 if s.known and s.var is not None and s.var == around:
                     together = effective.apart.get(s.var, 1)
                     rows *= min(1.0, max(1.0, abs(float(s.rate)) * together) / s.extent(together))
-            asked += max(1.0 / effective.side_by_side, rows) * lines
+            asked += max(1.0 / effective.side_by_side, rows) * lines * part
         return asked
 
     def _around(self, name: str, run: Run) -> str | None:
@@ -514,7 +561,7 @@ class WorkCounter:
             return inf
         axis = self.counter.nest.axes[along]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
-        if self._rows_side_by_side(along) or self._new_rows(name, run) > 1:
+        if self._walked_at_once(name, run) or self._new_rows(name, run) > 1:
             return inf if self.running.prefetch else length
         if not self._rows_in_order(name, along):
             return length
@@ -584,11 +631,15 @@ class WorkCounter:
         """The dim of the output that a row of the stage follows."""
         return None if run.row is None else self.counter.members.followed(name, run.row)
 
-    def _rows_side_by_side(self, along: str | None) -> bool:
-        """True if a tile has rows along that dim of the output that are walked at once: the one that goes on where one
-        ends is the next tile's."""
-        nest = self.counter.nest
-        return along is not None and any(a.is_cut for a in nest.axes.values() if nest.intra(a.dim) < nest.intra(along))
+    def _walked_at_once(self, name: str, run: Run) -> bool:
+        """True if a tile has rows of a stage that lie one after the other and are walked at once: the one that goes on
+        where one ends is the next tile's. Of rows in several planes each goes on in its own."""
+        nest, facts, along = self.counter.nest, self.counter.members.facts.stages[name], self._along_row(name, run)
+        if run.row is None or along is None:
+            return False
+        beyond = facts.storage[facts.storage.index(run.row) + 1 :]
+        var = next((self.counter.members.follows[name][d].var for d in beyond if facts.extent(d) > 1), None)
+        return var is not None and nest.axes[var].is_cut and nest.intra(var) < nest.intra(along)
 
     # rows and vectors
 

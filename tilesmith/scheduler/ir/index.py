@@ -274,7 +274,9 @@ def const(n: int) -> Index:
 
 def sym(name: str) -> Index:
     """The symbol of that name."""
-    return Atom("sym", (), name).index
+    reference = _ATOMS.get(name)
+    found = None if reference is None else reference()
+    return (Atom("sym", (), name) if found is None else found).index
 
 
 def _atom(kind: AtomKind, *args: Index) -> Index:
@@ -294,6 +296,8 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
     number = flat.get(())
     if number is not None and len(found) > 1:
         found = [x for x in found if x is number or not _beyond(x, kind, number.const)]
+        if any(_beyond(number, kind, end) for x in found if (end := _nearest(x, kind)) is not None):
+            found.remove(number)
     if len(found) > 1 and len([1 for terms in flat if len(terms) == 1 and terms[0][0].kind in _MONOTONE]) > 1:
         found = _without(found, _at_most if kind == "max" else _at_least)
     return found[0] if len(found) == 1 else _atom(kind, *sorted(found, key=lambda x: x.key))
@@ -301,6 +305,11 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
 
 def _beyond(x: Index, kind: Literal["min", "max"], end: int) -> bool:
     """True if `x` is never more than `end`, for a `max`, or never less, for a `min`, as a number in it says."""
+    if x.is_const:
+        return x.const <= end if kind == "max" else x.const >= end
+    furthest = _nearest(x, "min" if kind == "max" else "max")
+    if furthest is not None:
+        return furthest <= end if kind == "max" else furthest >= end
     if len(x.terms) != 1 or x.terms[0][1] != 1:
         return False
     atom = x.terms[0][0]
@@ -308,6 +317,16 @@ def _beyond(x: Index, kind: Literal["min", "max"], end: int) -> bool:
         return False
     numbers = [a.const + x.const for a in atom.args if not a.terms]
     return any(n <= end for n in numbers) if kind == "max" else any(n >= end for n in numbers)
+
+
+def _nearest(x: Index, kind: Literal["min", "max"]) -> int | None:
+    """The least that a remainder by a number is, for a `max`, the most for a `min`; None of anything else."""
+    if len(x.terms) != 1 or x.terms[0][1] != 1:
+        return None
+    atom = x.terms[0][0]
+    if atom.kind != "mod" or not atom.args[1].is_const:
+        return None
+    return x.const + (atom.args[1].const - 1 if kind == "min" else 0)
 
 
 def _without(several: list[Index], beaten: Callable[[Index, Index], bool]) -> list[Index]:

@@ -14,11 +14,12 @@ from tilesmith.scheduler.analysis.dependence import default_order, independent, 
 from tilesmith.scheduler.analysis.register_windows import FusedRow
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
+from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.primitives.registry import primitives_of
-from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, inner
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, inner
 from tilesmith.scheduler.rewrites.names import in_place_of
 
 
@@ -89,6 +90,10 @@ class _Context:
 
     def may_reorder(self, update: Update, order: tuple[str, ...]) -> bool:
         return may_reorder(self.stage, update, order, self.strict)
+
+    def shared_blocks(self, loops: tuple[UpdateLoops, ...]) -> tuple[str | None, int]:
+        found = sweep(self.stage, loops)
+        return (found.dim, found.updates) if found is not None and found.shared else (None, 0)
 
     def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
         return independent(self.stage, update, order, loop)

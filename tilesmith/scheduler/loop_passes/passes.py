@@ -11,6 +11,7 @@ from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.loop_passes.gather_pairing import paired
 from tilesmith.scheduler.loop_passes.index_names import named_indices
 from tilesmith.scheduler.loop_passes.index_set_splitting import split
+from tilesmith.scheduler.loop_passes.loop_unswitching import unswitched
 from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other
 from tilesmith.scheduler.loop_passes.strided_loads import widened
 from tilesmith.scheduler.loop_passes.vector_legalization import by_registers
@@ -61,6 +62,12 @@ PASSES = PassPipeline(
             "definitions that may be unused",
             "what a store, a loop, a condition or a required box needs",
             _prune,
+        ),
+        Pass(
+            "unswitch-loops",
+            "a loop does something only where a condition holds that is the same in all of its iterations",
+            "the condition stands around the loop",
+            _of_body(unswitched),
         ),
         Pass(
             "carry-vectors",

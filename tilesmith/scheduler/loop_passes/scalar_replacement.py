@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.loop.program import (
     If,
     Let,
     Loop,
+    Ordered,
     PeeledLoop,
     RowPointer,
     Scatter,
@@ -105,7 +106,7 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
         match s:
             case Store() | Scatter() | StreamAligned() | StreamLine():
                 stores[s.buffer.pointer] += 1
-            case Loop() | PeeledLoop() | Apart() | If():
+            case Loop() | PeeledLoop() | Apart() | Ordered() | If():
                 blocks += 1
             case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
                 kind = Value(s.result.type, s.result.lanes, mask_bits=s.result.mask_bits)

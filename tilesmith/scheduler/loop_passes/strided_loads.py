@@ -56,6 +56,8 @@ def widened(body: Body) -> Body:
 
 
 def _block(statements: Body, rows: Rows) -> Body:
+    if not any(isinstance(s, Define) and isinstance(s.op, Shuffle) for s in statements):
+        return statements
     loaded: dict[str, tuple[Place, Elements]] = {}
     begins: dict[Place, str] = {}
     conversions: dict[tuple[Place, int, int, int], list[_Strided]] = defaultdict(list)

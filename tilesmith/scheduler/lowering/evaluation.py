@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from tilesmith.scheduler.ir.loop import ops
@@ -59,6 +59,16 @@ class Evaluation(Places):
                 yield other
         finally:
             self.known, self.known_lanes, self.constraints = kept
+
+    def unclamped(self, loop: str) -> Self:
+        """An evaluation in the open scope, the body of a `loop` inside of that over vectors, for those iterations in
+        which nothing is clamped: `constraints` of the loop's variable say which."""
+        assert self.axis is not None
+        other = copy(self)
+        other.known, other.known_lanes, other.constraints, other.token = {}, {}, [], object()
+        other.axis, other.exact = replace(self.axis, q=loop, depth=self.builder.depth, inside=True), False
+        other.sources = replace(self.sources, ahead=NOTHING_AHEAD)
+        return other
 
     def inside(self, e: Access, frame: Frame) -> tuple[Expr, Frame] | None:
         """See Places."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.ir.index import Index, sym
+from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, literal
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
@@ -33,7 +33,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.value_bounds import interval
 from tilesmith.scheduler.ir.pipeline.value_ends import WHOLE_PARTS
 from tilesmith.scheduler.lowering import neighbour_sums
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
@@ -151,6 +152,10 @@ class Evaluator(Evaluation):
                 return self.op(ops.Select(condition, a, b), e)
             case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
                 return self._power(self.value(e.left, frame), int(n), e)
+            case Binary(op="<<" | ">>"):
+                return self.op(ops.Binary(e.op, self.value(e.left, frame), self._count(e, frame)), e)
+            case Binary(op="%") if (remainders := self._remainders(e, frame)) is not None:
+                return self.position(remainders)
             case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
                 return total
             case Binary() if self.rounding and e.type.is_float:
@@ -194,16 +199,35 @@ class Evaluator(Evaluation):
                 return reduced(self, e, frame) if steady is None else steady
         raise AssertionError(e)
 
+    def _count(self, e: Binary, frame: Frame) -> Value:
+        """The count of a shift. One that is proved to be less than the width has no sign, and as many bits as what is
+        shifted: vectors are shifted by that at once."""
+        count, ends = self.value(e.right, frame), interval(e.right, known=self.intervals).numeric
+        if count.literal is not None or ends is None or ends[0] < 0 or ends[1] >= e.type.bits:
+            return count
+        return self.convert(count, ScalarType("uint", e.type.bits))
+
+    def _remainders(self, e: Binary, frame: Frame) -> Lane | None:
+        """The remainder of a coordinate, where vectors begin at multiples of the divisor: lanes are constants."""
+        if self.axis is None or e.type != INT32 or not isinstance(e.right, Const) or e.right.value <= 0:
+            return None
+        if not all(isinstance(n, Var | Const) or (isinstance(n, Binary) and n.op in "+-*") for n in walk(e.left)):
+            return None
+        at, by = self.lane(e.left, frame), int(e.right.value)
+        if at.vector is not None or at.pattern is None or any(k % by for _, k in at.base.terms):
+            return None
+        return Lane(const(0), tuple((at.base.const + p) % by for p in at.pattern))
+
     def _steady(self, e: Reduce, frame: Frame) -> Value | None:
         """A reduction that is the same in all iterations of the innermost loops of an update, worked out before these;
         None where it is in no such loop."""
         b, loops = self.builder, self.sources.steady[e]
         used = {name: at for name, at in frame.env.items() if name not in loops}
-        key = ("steady", e, *((name, at.base) for name, at in used.items()))
+        key = ("steady", self.token, e, *used.items())
         found = b.recall(key)
         depth = max(b.guard, *(b.depth_of(at) for at in used.values()))
         if found is None:
-            if depth >= b.depth or not all(at.uniform for at in used.values()):
+            if depth >= b.depth or not all(at.vector is None for at in used.values()):
                 return None
             with b.outside(depth):
                 found = b.remember(depth, key, lambda: reduced(self, e, frame))
@@ -231,7 +255,8 @@ class Evaluator(Evaluation):
             left, right = self.lane(c.left, frame), self.lane(c.right, frame)
             if left.vector is not None or right.vector is not None:
                 return None
-            if left.pattern is None and right.pattern is None:
+            follows = self.follows_axis(left) or self.follows_axis(right)
+            if left.pattern is None and right.pattern is None and not follows:
                 above = self.least((left.base - right.base).scaled(1 if c.op == ">=" else -1))
                 if above.is_const and above.const >= 0:
                     continue
@@ -239,7 +264,7 @@ class Evaluator(Evaluation):
                 uniform = term if uniform is None else self.builder.define(ops.Logical("and", uniform, term), BOOL)
                 continue
             a, b = (left, right) if c.op == ">=" else (right, left)
-            size = len(left.pattern or right.pattern or ())
+            size = len(left.pattern or right.pattern or (0,))
             gap = [x - y for x, y in zip(a.pattern or (0,) * size, b.pattern or (0,) * size, strict=True)]
             self.require(a.base - b.base + min(gap))
         inside = self.value(e.if_true, frame)

@@ -14,6 +14,7 @@ from tilesmith.scheduler.ir.index import Atom, Index, const, divide, maximum, mi
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Neighbours, Value
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_turning
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -53,7 +54,8 @@ class Axis:
     """The vectorised variable, which symbol `q` moves: `start` is what of its first lane is a multiple of `align` and
     would be one of more, nothing where vectors start where they start. `depth` is the loop's own scope. With `splits`
     the row may be written once for each remainder of an index (see `residue_splitting`). `flat`: lanes are elements of
-    a row of pixels, whatever their channels (see `analysis.flat_rows`)."""
+    a row of pixels, whatever their channels (see `analysis.flat_rows`). `inside`: `q` is of a loop inside of that over
+    vectors, and moves what is the same in all lanes as well."""
 
     q: str
     align: int
@@ -62,6 +64,7 @@ class Axis:
     start: Index = ANYWHERE
     splits: bool = False
     flat: bool = False
+    inside: bool = False
 
 
 @dataclass(slots=True)
@@ -180,7 +183,11 @@ class Places(ABC):
             case Call(function="min" | "max", args=(a, b)):
                 return self._extreme(e.function, self.lane(a, frame), self.lane(b, frame), e, frame)
             case Call(function="clamp", args=(a, lo, hi)):
-                inner = self._extreme("min", self.lane(a, frame), self.lane(hi, frame), e, frame)
+                moving = None if self.exact else before_turning(e)
+                place = self.lane(a if moving is None else moving, frame)
+                if moving is not None and (place.pattern is None or place.vector is not None):
+                    place = self.lane(a, frame)
+                inner = self._extreme("min", place, self.lane(hi, frame), e, frame)
                 return self._extreme("max", inner, self.lane(lo, frame), e, frame)
             case Cast() if e.operand.type in (INT32, INT64) and not e.saturate:
                 operand = self.lane(e.operand, frame)
@@ -231,8 +238,13 @@ class Places(ABC):
                 return "in order" if in_order else "any way"
             case Unary(op="-") | Cast():
                 return self.moves(e.operand, frame)
+            case Binary(op="%", right=Const(value=divisor)):
+                spread = self._spread(e.left, frame)  # from one multiple of the divisor to the next, as a rule
+                return "any way" if spread is None or spread >= divisor else self.moves(e.left, frame)
             case Binary(op="+" | "-" | "*" | "/" | "//"):
                 sides = {self.moves(e.left, frame), self.moves(e.right, frame)}
+                if e.op in ("+", "-") and sides == {"in order"}:
+                    return "in order"
             case Call(function="floor" | "ceil" | "round" | "trunc" | "min" | "max" | "clamp"):
                 sides = {self.moves(a, frame) for a in e.args}
                 return "any way" if "any way" in sides else "in order" if "in order" in sides else "not"
@@ -245,6 +257,28 @@ class Places(ABC):
             case _:
                 return "any way"
         return "not" if sides == {"not"} else "in order" if sides == {"not", "in order"} else "any way"
+
+    def _spread(self, e: Expr, frame: Frame) -> int | None:
+        """The most by which lanes of an index differ as a rule, but where a remainder begins anew; None if unknown."""
+        match e:
+            case Const() | ParamRef() | InputBound():
+                return 0
+            case Var():
+                lane = frame.env[e.name]
+                pattern = (0,) if lane.uniform else lane.pattern
+                return None if pattern is None else max(pattern) - min(pattern)
+            case Cast():
+                return self._spread(e.operand, frame)
+            case Binary(op="+" | "-"):
+                sides = (self._spread(e.left, frame), self._spread(e.right, frame))
+                return None if None in sides else sum(s for s in sides if s is not None)
+            case Binary(op="*" | "//" | "%", right=Const(value=number)) if number > 0:
+                spread = self._spread(e.left, frame)
+                if spread is None or e.op == "%":
+                    return spread
+                return int(spread * number if e.op == "*" else -(-spread // number))
+            case _:
+                return None
 
     def inside(self, e: Access, frame: Frame) -> tuple[Expr, Frame] | None:
         """The value of an inlined stage that `e` reads, and its frame; None of any other."""
@@ -341,6 +375,10 @@ class Places(ABC):
             for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
                 if less.is_const and less.const >= 0:
                     return side
+            for keep, other in ((a, b), (b, a)):
+                if self.follows_axis(keep):
+                    self.require((other.base - keep.base).scaled(1 if kind == "min" else -1))
+                    return keep
             return Lane((minimum if kind == "min" else maximum)(a.base, b.base))
         if self.exact:
             return self._run(kind, a, b, e, frame)
@@ -369,6 +407,11 @@ class Places(ABC):
             return lane.room
         first, last = lane.base + min(lane.pattern), lane.base + max(lane.pattern)
         return minimum(first - INT32.min, const(INT32.max) - last)
+
+    def follows_axis(self, lane: Lane) -> bool:
+        """True if a place moves along the axis, if not from lane to lane."""
+        axis = self.axis
+        return not self.exact and axis is not None and axis.inside and lane.base.mentions(axis.q)
 
     def require(self, nonnegative: Index) -> None:
         """Notes what holds where the vector code runs. Raises NotUniformBound where rows cannot be cut by it."""

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
-from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
+from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Load, Shuffle
@@ -23,8 +23,6 @@ MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
 PERMUTED_BYTES, LONGEST_BYTES = 4, 64
 """Elements of so many bytes or more are picked from any two of the longest registers by one instruction, of as many."""
-FURTHEST_PIXELS = 2
-"""Pixels for each lane of a vector that they are picked from, at most."""
 Pick = tuple[int, int]
 """A vector's number, and a lane of it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.analysis.dead_points import Half
@@ -171,7 +172,7 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
             del nest.whole[noted:]  # of an attempt that failed
         try:
             with b.attempt():
-                _nest(b, sources, nest, [{}], nest.order[::-1], vector, align)
+                _nest(_OpenNest(b, sources, nest, [{}], nest.order[::-1], vector, align))
             return
         except Misfit as misfit:
             if vector is None:  # what runs inside has vectors of its own, and does not get others from here
@@ -188,48 +189,71 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
                     raise
 
 
-def _nest(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    dims: tuple[str, ...],
-    vector: Vector | None,
-    align: int,
-) -> None:
-    """`dims` are the loops still to open, outermost first; `envs` the variables of those that are open."""
-    if nest.half is not None and nest.half.slow not in dims and nest.half.fast not in dims:
-        inside = replace(nest, half=None)
-        read = {nest.half.at(env[nest.half.slow].base, env[nest.half.fast].base) for env in envs}
+Envs: TypeAlias = list[dict[str, Lane]]
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenNest:
+    """A nest some of whose loops are open, in the open scope of a builder. `envs` are the variables of these, several
+    where points are computed side by side; `dims` the loops still to open, outermost first. The loop over `vector`
+    begins at multiples of `align`; a row with `splits` may be written once for each remainder of an index."""
+
+    b: Builder
+    sources: Sources
+    nest: Nest
+    envs: Envs
+    dims: tuple[str, ...]
+    vector: Vector | None
+    align: int = 1
+    splits: bool = False
+
+    @property
+    def row(self) -> tuple[str, int, Index, Index]:
+        """The dim of the row that is vectorised, with the lanes and the ends."""
+        assert self.vector is not None
+        return self.vector.dim, self.vector.lanes, *self.nest.bounds[self.vector.dim]
+
+    def evaluator(self, axis: Axis | None, exact: bool = False, moved: Index | None = None) -> Evaluator:
+        """An evaluator in the open scope."""
+        return Evaluator(self.b, self.sources, axis, own=self.nest.own, exact=exact, moved=moved)
+
+    def along(self, lane: Lane) -> Envs:
+        """The variables, with that of the row."""
+        assert self.vector is not None
+        return [{**env, self.vector.dim: lane} for env in self.envs]
+
+    def part(self, ends: Interval) -> _OpenNest:
+        """The nest with the row between other ends."""
+        assert self.vector is not None
+        return replace(self, nest=replace(self.nest, bounds={**self.nest.bounds, self.vector.dim: ends}))
+
+
+def _nest(o: _OpenNest) -> None:
+    """The loops that are still to open, with the body inside."""
+    b, nest, half = o.b, o.nest, o.nest.half
+    if half is not None and half.slow not in o.dims and half.fast not in o.dims:
+        inside = replace(o, nest=replace(nest, half=None))
+        read = {half.at(env[half.slow].base, env[half.fast].base) for env in o.envs}
         if len(read) > 1 or all(at.is_const and at.const >= 0 for at in read):
-            _nest(b, sources, inside, envs, dims, vector, align)
+            _nest(inside)
             return
         with b.condition() as body:
-            _nest(b, sources, inside, envs, dims, vector, align)
+            _nest(inside)
         b.emit(If(tuple(read), tuple(body)))
         return
-    if not dims:
-        nest.body(Evaluator(b, sources, None, own=nest.own), envs)
+    if not o.dims:
+        nest.body(o.evaluator(None), o.envs)
         return
-    dim, rest = dims[0], dims[1:]
-    if vector is not None and vector.dim == dim:
-        by_remainder(b, lambda splits: _row(b, sources, nest, envs, rest, vector, align, splits))
+    dim, opened = o.dims[0], replace(o, dims=o.dims[1:])
+    if o.vector is not None and o.vector.dim == dim:
+        by_remainder(b, lambda splits: _row(replace(opened, splits=splits)))
         return
-
-    def opened_inside(opened: list[dict[str, Lane]]) -> None:
-        _nest(b, sources, nest, opened, rest, vector, align)
-
-    _open(b, nest, envs, dim, opened_inside)
+    _open(o, dim, lambda envs: _nest(replace(opened, envs=envs)))
 
 
-def _open(
-    b: Builder,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    dim: str,
-    inside: Callable[[list[dict[str, Lane]]], None],
-) -> None:
+def _open(o: _OpenNest, dim: str, inside: Callable[[Envs], None]) -> None:
     """The loop over `dim`, or what stands for it: nothing, its iterations written out, or blocks of them."""
+    b, nest, envs = o.b, o.nest, o.envs
     lo, hi = nest.bounds[dim]
     if lo == hi:
         inside([{**env, dim: Lane(lo)} for env in envs])
@@ -257,8 +281,8 @@ def _whole_blocks(
     lo: Index,
     hi: Index,
     size: int,
-    envs: list[dict[str, Lane]],
-    inside: Callable[[list[dict[str, Lane]]], None],
+    envs: Envs,
+    inside: Callable[[Envs], None],
 ) -> None:
     """The loop over blocks, the last of which begins early to end with the loop: points may be computed twice. One by
     one where they are fewer than a block."""
@@ -281,8 +305,8 @@ def _loop(
     lo: Index,
     hi: Index,
     size: int,
-    envs: list[dict[str, Lane]],
-    inside: Callable[[list[dict[str, Lane]]], None],
+    envs: Envs,
+    inside: Callable[[Envs], None],
     parallel: bool,
 ) -> None:
     with b.scope() as body:
@@ -292,35 +316,25 @@ def _loop(
     b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 
 
-def _row(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    rest: tuple[str, ...],
-    vector: Vector,
-    align: int,
-    splits: bool,
-) -> None:
+def _row(o: _OpenNest) -> None:
     """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle (where a point
     may be computed twice), and scalars at both edges (also for rows shorter than a vector). Wide edges, where clamps
     are at work, are vectors too, which clamp lane by lane. Where vectors may reach beyond both ends they are all."""
-    dim, lanes = vector.dim, vector.lanes
-    lo, hi = nest.bounds[dim]
+    b, nest, align, (dim, lanes, lo, hi) = o.b, o.nest, o.align, o.row
     if nest.exact:
-        _edges(b, sources, nest, envs, rest, vector, None, splits)
+        _edges(o, None)
         return
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
     given: list[Index] = []
     with b.scope(given=given) as body:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
-        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), splits, nest.flattened)
+        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), o.splits, nest.flattened)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
-        past = _past(b, nest, envs, rest, sym(first).scaled(align))
+        past = _past(o, sym(first).scaled(align))
         moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
-        evaluator = Evaluator(b, sources, axis, own=nest.own, moved=moved)
+        evaluator = o.evaluator(axis, moved=moved)
         b.declare(counter)
-        _vector_body(b, evaluator, nest, [{**env, dim: lane} for env in envs], rest)
+        _vector_body(replace(o, envs=o.along(lane)), evaluator)
     if nest.roomy and not (evaluator.constraints or given) and stays_in_room(b, axis, body):
         start = b.let(divide(lo, align), f"{dim}_first")
         final = b.let(maximum(start, divide(hi - (lanes - align), align)), f"{dim}_last")
@@ -368,7 +382,7 @@ def _row(
             (lo, minimum(sym(from_) - 1, hi)),
             (minimum(sym(to), hi + 1), hi),
         ):  # vectors may begin beyond a short row
-            _blocks(b, sources, replace(nest, bounds={**nest.bounds, dim: part}), envs, rest, vector, splits)
+            _blocks(o.part(part))
         return
     wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
     left = hi - lo + sym(from_) - sym(to)
@@ -377,52 +391,41 @@ def _row(
         return
     if wide * MOST_OF_ROW < points or nest.once or not evaluator.constraints:
         with b.condition() as scalars:
-            _scalars(b, sources, nest, envs, rest, dim, skip)
+            _scalars(o, skip)
         shorter = not (evaluator.constraints or nest.once)  # only rows that are have points left
         if shorter and sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
             b.emit(If((left,), (Apart(tuple(scalars), seldom=True),)))
         else:
             b.scopes[-1].statements.extend(scalars)
         return
-    _edges(b, sources, nest, envs, rest, vector, skip, splits)
+    _edges(o, skip)
 
 
-def _edges(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    rest: tuple[str, ...],
-    vector: Vector,
-    skip: Ends | None,
-    splits: bool,
-) -> None:
+def _edges(o: _OpenNest, skip: Ends | None) -> None:
     """The points of a row but for those to skip: in vectors that clamp lane by lane where the row has so many."""
-    dim, lanes = vector.dim, vector.lanes
-    lo, hi = nest.bounds[dim]
+    b, (_, lanes, lo, hi) = o.b, o.row
     with b.condition() as vectors:
-        made = _clamped(b, sources, nest, envs, rest, vector, skip, splits)
+        made = _clamped(o, skip)
     with b.condition() as scalars:
-        _scalars(b, sources, nest, envs, rest, dim, skip)
+        _scalars(o, skip)
     if made:
         b.emit(If((hi - lo - (lanes - 1),), (Apart(tuple(vectors)),), None, (Apart(tuple(scalars), seldom=True),)))
     else:
         b.scopes[-1].statements.extend(scalars)
 
 
-def _past(
-    b: Builder, nest: Nest, envs: Sequence[Mapping[str, Lane]], rest: tuple[str, ...], first: Index
-) -> tuple[Buffer, tuple[Lane, ...]] | None:
+def _past(o: _OpenNest, first: Index) -> tuple[Buffer, tuple[Lane, ...]] | None:
     """The beginning of vectors that stream, which start at `first`; None where there are none: those of whole lines
     do."""
-    if nest.past is None or nest.vector is None or len(envs) != 1:
+    b, nest = o.b, o.nest
+    if nest.past is None or nest.vector is None or len(o.envs) != 1:
         return None
     buffer, dims = nest.past
     if line_vectors(nest.vector.lanes * buffer.type.bytes, b.line_bytes, b.vectors.streamed_bytes) != 1:
         return None
-    if any(nest.bounds[d][0] != nest.bounds[d][1] and d not in nest.unroll for d in rest):
+    if any(nest.bounds[d][0] != nest.bounds[d][1] and d not in nest.unroll for d in o.dims):
         return None
-    at = {**envs[0], **{d: Lane(nest.bounds[d][0]) for d in rest}, nest.vector.dim: Lane(first)}
+    at = {**o.envs[0], **{d: Lane(nest.bounds[d][0]) for d in o.dims}, nest.vector.dim: Lane(first)}
     return buffer, tuple(at[d] for d in dims)
 
 
@@ -431,98 +434,75 @@ def _at_edges(nest: Nest) -> Nest:
     return replace(nest, flat=None) if nest.sums else replace(nest, unroll={}, flat=None)
 
 
-def _scalars(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    rest: tuple[str, ...],
-    dim: str,
-    skip: Ends | None,
-) -> None:
+def _scalars(o: _OpenNest, skip: Ends | None) -> None:
     """The points that vectors leave of a row, one by one."""
-    lo, hi = nest.bounds[dim]
+    b, (dim, _, lo, hi) = o.b, o.row
     with b.scope() as body:
         var = b.fresh(dim)
         at = Lane(b.declare(var))
-        _nest(b, sources, _at_edges(nest), [{**env, dim: at} for env in envs], rest, None, 1)
+        _nest(replace(o, nest=_at_edges(o.nest), envs=o.along(at), vector=None))
     b.emit(Loop(var, lo, hi, const(1), tuple(body), skip=skip))
 
 
-def _blocks(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    rest: tuple[str, ...],
-    vector: Vector,
-    splits: bool,
-) -> None:
+def _blocks(o: _OpenNest) -> None:
     """An edge of a row no point of which may be visited twice: vectors whose lanes clamp on their own, then points."""
-    dim, lanes = vector.dim, vector.lanes
-    lo, hi = nest.bounds[dim]
+    b, (dim, lanes, lo, hi) = o.b, o.row
     try:
         with b.attempt():
             q = b.fresh(f"{dim}_at")
             with b.scope() as body:
-                lane = Lane(b.declare(q), tuple(range(lanes)))
-                evaluator = Evaluator(b, sources, Axis(q, 1, lanes, b.depth, splits=splits), own=nest.own, exact=True)
-                _vector_body(b, evaluator, _at_edges(nest), [{**env, dim: lane} for env in envs], rest)
+                _clamped_body(o, q)
             b.emit(Loop(q, lo, hi - (lanes - 1), const(lanes), tuple(body)))
             left = lo + divide(hi - lo + 1, lanes).scaled(lanes)
     except TooWide:
         left = lo
     with b.condition() as scalars:
-        _scalars(b, sources, replace(nest, bounds={**nest.bounds, dim: (left, hi)}), envs, rest, dim, None)
+        _scalars(o.part((left, hi)), None)
     b.emit(If((hi - left,), (Apart(tuple(scalars), seldom=True),)))
 
 
-def _clamped(
-    b: Builder,
-    sources: Sources,
-    nest: Nest,
-    envs: list[dict[str, Lane]],
-    rest: tuple[str, ...],
-    vector: Vector,
-    skip: Ends | None,
-    splits: bool,
-) -> bool:
+def _clamped(o: _OpenNest, skip: Ends | None) -> bool:
     """Both edges of a row that is at least a vector long, in vectors whose lanes clamp on their own. The last one ends
     with the row. False where they would be too wide."""
-    dim, lanes = vector.dim, vector.lanes
-    lo, hi = nest.bounds[dim]
+    b, (dim, lanes, lo, hi) = o.b, o.row
     try:
         with b.attempt():
             most, var, q = (b.fresh(f"{dim}_{part}") for part in ("most", "edge", "at"))
             b.emit(Let(most, hi - (lanes - 1)))
             b.declare(most)
             with b.scope() as body:
-                lane = Lane(b.declare(q), tuple(range(lanes)))
-                axis = Axis(q, 1, lanes, b.depth, splits=splits)
-                evaluator = Evaluator(b, sources, axis, own=nest.own, exact=True)
-                _vector_body(b, evaluator, _at_edges(nest), [{**env, dim: lane} for env in envs], rest)
+                _clamped_body(o, q)
     except TooWide:
         return False
     b.emit(Loop(var, lo, hi, const(lanes), tuple(body), skip=skip, seen=ClampedIndex(q, None, sym(most))))
     return True
 
 
-def _vector_body(
-    b: Builder, evaluator: Evaluator, nest: Nest, envs: list[dict[str, Lane]], rest: tuple[str, ...]
-) -> None:
-    if not rest:
-        if nest.transposed and len(envs) > 1:
-            _note_across(b, evaluator, nest, envs)
-        nest.body(evaluator, envs)
-        return
+def _clamped_body(o: _OpenNest, q: str) -> None:
+    """The body at the vector that begins at `q`, whose lanes clamp on their own."""
+    b, lanes = o.b, o.row[1]
+    lane = Lane(b.declare(q), tuple(range(lanes)))
+    evaluator = o.evaluator(Axis(q, 1, lanes, b.depth, splits=o.splits), exact=True)
+    _vector_body(replace(o, nest=_at_edges(o.nest), envs=o.along(lane)), evaluator)
 
-    def inside(opened: list[dict[str, Lane]]) -> None:
-        _vector_body(b, evaluator, nest, opened, rest[1:])
 
-    if nest.vector is not None and nest.flattened and rest[0] == nest.flat:
-        inside([part for env in envs for part in _flat_parts(env, nest.vector.dim, rest[0], nest.bounds[rest[0]])])
+def _vector_body(o: _OpenNest, evaluator: Evaluator) -> None:
+    """The loops inside of that over vectors, with the body."""
+    nest = o.nest
+    if not o.dims:
+        if nest.transposed and len(o.envs) > 1:
+            _note_across(o, evaluator)
+        nest.body(evaluator, o.envs)
         return
-    _open(b, nest, envs, rest[0], inside)
+    dim, opened = o.dims[0], replace(o, dims=o.dims[1:])
+
+    def inside(envs: Envs) -> None:
+        _vector_body(replace(opened, envs=envs), evaluator)
+
+    if nest.vector is not None and nest.flattened and dim == nest.flat:
+        inside([part for env in o.envs for part in _flat_parts(env, nest.vector.dim, dim, nest.bounds[dim])])
+        return
+    _open(o, dim, inside)
 
 
 def _flat_parts(env: Mapping[str, Lane], place: str, channel: str, channels: Interval) -> Iterator[dict[str, Lane]]:
@@ -535,13 +515,12 @@ def _flat_parts(env: Mapping[str, Lane], place: str, channel: str, channels: Int
         yield {**env, place: Lane(base, places), channel: Lane(channels[0], own)}
 
 
-def _note_across(b: Builder, evaluator: Evaluator, nest: Nest, envs: Sequence[Mapping[str, Lane]]) -> None:
+def _note_across(o: _OpenNest, evaluator: Evaluator) -> None:
     """Has the evaluator know what the body reads across rows at all points of a block."""
     across = TransposedReads()
-    noting = Evaluator(
-        b, evaluator.sources, evaluator.axis, own=nest.own, exact=evaluator.exact, moved=evaluator.moved, across=across
-    )
-    with b.trial(), b.scope():
-        nest.body(noting, envs)
+    noting = o.evaluator(evaluator.axis, evaluator.exact, evaluator.moved)
+    noting.across = across
+    with o.b.trial(), o.b.scope():
+        o.nest.body(noting, o.envs)
     if across.settle():
         evaluator.across = across

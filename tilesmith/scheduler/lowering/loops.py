@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, reads
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.ir.index import const, maximum, sym
+from tilesmith.scheduler.ir.loop.padding import buffer_bytes
 from tilesmith.scheduler.ir.loop.program import Allocate, Argument, CopyOut, Extents, Free
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -135,9 +135,8 @@ class _Loops:
 
     def _bytes(self) -> tuple[tuple[str, int], ...]:
         """Bytes of every declared buffer at the estimated sizes; scratch times the threads of the platform."""
-        result = []
+        result, program = [], self.unit.program
         for name, memory, per_thread in self.declared:
-            elements = prod(self.estimates.value(e) for e in memory.extents)
-            threads = self.unit.platform.threads if per_thread else 1
-            result.append((name, elements * memory.buffer.type.bytes * threads))
+            size = buffer_bytes(memory, self.estimates.value, program.line_bytes, program.crowded_bytes)
+            result.append((name, size * (self.unit.platform.threads if per_thread else 1)))
         return tuple(result)

@@ -290,6 +290,17 @@ def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...],
         b.remember(b.depth, key, partial(ask, first))
 
 
+def ask_for(b: Builder, buffer: Buffer, place: tuple[Lane, ...], count: int) -> None:
+    """Asks for `count` elements of a row, from a place on, to come to the second level of caches: they are read later.
+    Elements that are less than half a line are asked for with others of the line, or not at all."""
+    line = max(b.line_bytes // buffer.type.bytes, 1)
+    if 2 * count < line:
+        return
+    row, start = _row(b, buffer, place), place[buffer.unit].base
+    for first in range(0, count, line):
+        b.emit(Prefetch(row, start + first, True, b.number(("asked", row, start + first))))
+
+
 def _side_by_side(
     b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], ahead: Mapping[int, int]
 ) -> tuple[tuple[object, ...], int, int]:

@@ -43,10 +43,10 @@ class OpenGroup(ABC):
         while waiting:
             for read in accesses_of(waiting.pop()):
                 name = read.producer
-                if name in inlined and name not in names:
+                if name in inlined:  # another group may have a buffer of it
+                    waiting += [inlined[name]] if name not in names else []
                     names.add(name)
-                    waiting.append(inlined[name])
-                if (name, 0) in self.buffers:
+                elif (name, 0) in self.buffers:
                     found[name] = None
         used = {key: b for key, b in self.buffers.items() if key[0] in found}
         ahead = tuple(

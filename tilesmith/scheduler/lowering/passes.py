@@ -36,12 +36,12 @@ LAYING_OUT = PassPipeline(
 )
 """The passes after which all memory is declared."""
 
-LOWERING = PassPipeline(
-    (
-        *LAYING_OUT.passes,
-        Pass("rows", "computations that are not expanded", "loops over vectors and points", with_rows),
-    )
+EXPANDING = PassPipeline(
+    (Pass("rows", "computations that are not expanded", "loops over vectors and points", with_rows),)
 )
+"""The passes after these."""
+
+LOWERING = PassPipeline((*LAYING_OUT.passes, *EXPANDING.passes))
 
 
 def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> Program:
@@ -54,10 +54,15 @@ def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> P
     return LOWERING(begun(plan, platform), None if observer is None else _Programs(observer)).program
 
 
-def buffer_bytes(plan: Plan, platform: Platform) -> tuple[tuple[str, int], ...]:
-    """The buffers that the program of a legal plan declares, (name, bytes) at the estimated sizes, all threads
-    together, found without making the rest of it."""
-    return LAYING_OUT(begun(plan, platform)).program.estimates
+def laid_out(plan: Plan, platform: Platform) -> LoweringUnit:
+    """A legal plan with all of its memory declared: the `estimates` of the program are its buffers, (name, bytes) at
+    the estimated sizes, all threads together."""
+    return LAYING_OUT(begun(plan, platform))
+
+
+def expanded(unit: LoweringUnit) -> Program:
+    """The rest of the loop program that `lower` makes of a plan that is laid out."""
+    return EXPANDING(unit).program
 
 
 def begun(plan: Plan, platform: Platform) -> LoweringUnit:
@@ -79,6 +84,7 @@ def begun(plan: Plan, platform: Platform) -> LoweringUnit:
         register_bytes=vectors.register_bytes,
         carried_vectors=vectors.carried_vectors,
         permuted_bytes=vectors.permuted_bytes,
+        crowded_bytes=platform.caches[0].crowded_bytes(platform.core.prefetch.rows),
         architecture=platform.architecture,
     )
     return LoweringUnit(plan, platform, pipeline, program)

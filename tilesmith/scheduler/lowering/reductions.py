@@ -13,11 +13,11 @@ from tilesmith.scheduler.features.register_tiles import (
     is_written_out,
     trips,
 )
-from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import literal
-from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop
-from tilesmith.scheduler.ir.loop.values import Lane, Value
+from tilesmith.scheduler.ir.loop.builder import Misfit, literal
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, If, Loop, PeeledLoop
+from tilesmith.scheduler.ir.loop.values import Ends, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Evaluation
@@ -239,14 +239,55 @@ class _Nest:
                     b.emit(Assign(cell, value))
 
     def _loop(self, n: int, jobs: list[Job]) -> None:
-        ev, b = self.ev, self.ev.builder
-        r, frame = self.domain[n], jobs[0][1]
-        lo, extent = ev.lane(r.lo, frame).base, ev.lane(r.extent, frame).base
+        b, r, frame = self.ev.builder, self.domain[n], jobs[0][1]
+        lo, extent = self.ev.lane(r.lo, frame).base, self.ev.lane(r.extent, frame).base
+        ends = (lo, lo + extent - 1)
+        var, body, _ = self._body(n, jobs, ends)
+        inside = self._unclamped(n, jobs, ends)
+        if inside is None:
+            b.emit(Loop(var, *ends, const(1), body))
+        else:
+            skip, loop = inside
+            b.emit(PeeledLoop(var, *ends, skip, body, (loop,)))
+
+    def _body(self, n: int, jobs: list[Job], ends: Ends, clamped: bool = True) -> tuple[str, Body, Evaluation]:
+        """The variable of the nth loop, and what runs inside of it, `clamped` or as where nothing is."""
+        b, r = self.ev.builder, self.domain[n]
         with b.scope() as body:
             var = b.fresh(r.name)
-            at = Lane(b.declare(var, ends=(lo, lo + extent - 1)))
-            self.inside(n + 1, [(e, ev.extended(f, r.name, at)) for e, f in jobs])
-        b.emit(Loop(var, lo, lo + extent - 1, const(1), tuple(body)))
+            at = Lane(b.declare(var, ends=ends if clamped else None))
+            nest = self if clamped else replace(self, ev=self.ev.unclamped(var))
+            nest.inside(n + 1, [(e, nest.ev.extended(f, r.name, at)) for e, f in jobs])
+        return var, tuple(body), nest.ev
+
+    def _unclamped(self, n: int, jobs: list[Job], ends: Ends) -> tuple[Ends, Loop] | None:
+        """Where vectors clamp lane by lane, the iterations of a long innermost loop in which no lane is clamped, and
+        their loop; None where these do not follow each other."""
+        ev, b = self.ev, self.ev.builder
+        (lo, hi), count = ends, ends[1] - ends[0] + 1
+        short = count.is_const and count.const <= UNROLLED_TRIPS
+        if ev.axis is None or not ev.exact or ev.safe or ev.shares_row or n < self.loops - 1 or short:
+            return None
+        try:
+            with b.attempt():
+                var, body, inside = self._body(n, jobs, ends, clamped=False)
+        except Misfit:
+            return None
+        begin, end = lo, hi + 1
+        for c in inside.constraints:
+            moving = c.coefficient(var)
+            fixed = c - sym(var).scaled(moving)
+            if moving > 0:
+                begin = maximum(begin, divide(fixed.scaled(-1) + (moving - 1), moving))
+            elif moving < 0:
+                end = minimum(end, divide(fixed, -moving) + 1)
+            else:
+                return None
+        if not inside.constraints:
+            return None
+        first = b.let(minimum(begin, maximum(hi + 1, lo)), f"{var}_from")
+        last = b.let(maximum(end, first), f"{var}_to")
+        return (first, last), Loop(var, first, last - 1, const(1), body)
 
 
 def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.analysis.dependence import default_order
@@ -38,7 +39,7 @@ def with_rows(unit: LoweringUnit) -> LoweringUnit:
     stages = {s.name: s for s in unit.pipeline.stages}
     estimates = unit.estimates(b)
     estimates.add(unit.program.body)
-    rows = _Rows(b, stages, unit.params(), unit.boxes, estimates, halves(unit.pipeline))
+    rows = _Rows(b, stages, unit.params(), unit.boxes, estimates, halves(unit.pipeline), unit.platform)
     rows.block(unit.program.body)
     return replace(unit, program=replace(unit.program, body=tuple(b.scopes[0].statements)))
 
@@ -53,6 +54,7 @@ class _Rows:
     boxes: Mapping[str, Box]
     estimates: Estimates
     halves: Mapping[str, Half]
+    platform: Platform
 
     def block(self, body: Body) -> None:
         """Appends a block. What a loop moves begins right before the loop, after what is hoisted out of it."""
@@ -128,7 +130,8 @@ class _Rows:
         whole = zip(stage.dims, self.boxes[stage.name], strict=True)
         expected = {d: self.estimates.range(ends) for d, ends in whole}
         loops = s.updates or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
-        run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate), box)
+        l2_bytes, wait = self.platform.l2_bytes, self.platform.threads_wait
+        run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate, l2_bytes, wait), box)
 
     def _half(self, s: Compute) -> Half | None:
         """The half of the box that is read, where loops run over both of its dims point by point."""

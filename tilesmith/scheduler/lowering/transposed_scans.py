@@ -12,14 +12,14 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Select, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
 from tilesmith.scheduler.lowering.loop_nest import Nest, run
-from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.memory import ask_for, load, store
 from tilesmith.scheduler.lowering.transposition import transposed
 
 MOST_MISSED = 2
@@ -37,11 +37,12 @@ class NotTransposed(Misfit):
 @dataclass(frozen=True, slots=True)
 class RowNest:
     """An update that scans along rows of memory, with what it reads and its loop nest: the scan innermost, and the loop
-    across rows, in vectors, next."""
+    across rows, in vectors, next. Meanwhile it asks for what the values of the stage read so many rows `ahead`."""
 
     update: Update
     sources: Sources
     nest: Nest
+    ahead: int = 0
 
 
 def run_transposed(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], scans: Sequence[RowNest]) -> None:
@@ -76,7 +77,8 @@ def _in_blocks(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], scans: Seq
             made = []
             for s in scans:
                 loop, across = s.nest.order[:2]
-                made.append(_Scan(stage, s.update, buffers, s.sources, loop, across, lanes, env, _alone_nest(s)))
+                alone = _alone_nest(s)
+                made.append(_Scan(stage, s.update, buffers, s.sources, loop, across, lanes, env, alone, s.ahead))
             _blocks(b, made)
 
     try:
@@ -90,7 +92,7 @@ def _in_blocks(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], scans: Seq
 @dataclass(frozen=True, slots=True)
 class _Scan:
     """A scan of an update: what it reads, its loop, that across its rows, and the variables outside of both. `nest`
-    runs it point by point."""
+    runs it point by point. What values read `ahead` rows further is asked for, if that is any."""
 
     stage: Stage
     update: Update
@@ -101,6 +103,7 @@ class _Scan:
     lanes: int
     outside: Mapping[str, Lane]
     nest: Nest
+    ahead: int
 
 
 def _operations(e: Expr, sources: Sources, known: dict[str, int]) -> int:
@@ -308,6 +311,8 @@ class _Tile:
             columns = self.made[component][:: self.sign]
             for n, row in enumerate(columns if self.stays else transposed(b, columns)):
                 store(b, buffer, self._row(buffer, self.own, n), row)
+        if self.scan.ahead:
+            self._ask()
         for (key, back), cell in self.carried.items():
             b.emit(Assign(cell, self._at(key, lanes - back)))
 
@@ -332,6 +337,19 @@ class _Tile:
             places[self._across(buffer, key[2])] = self._moving(buffer, key[2])
             places[buffer.unit] = Lane(start - self.sign * back)
             self.b.emit(Accumulator(cell, load(self.b, buffer, tuple(places), cell.type, True, self.b.depth)))
+
+    def _ask(self) -> None:
+        """Asks for what the values of the stage will read for the same points of rows to come."""
+        b, scan, lanes, stage = self.b, self.scan, self.axis.lanes, self.scan.stage
+        evaluator = Evaluator(b, self.sources, None)
+        start = self.place if self.sign > 0 else self.place - (lanes - 1)
+        unit = stage.dims[scan.buffers[0].unit]
+        for access in values_read(stage, self.sources.buffers):
+            buffer = self.sources.buffers[access.name, access.component]
+            for n in range(lanes):
+                row = Lane(self.rows.base + (scan.ahead + n))
+                frame = evaluator.frame({**scan.outside, scan.across: row, unit: Lane(start)})
+                ask_for(b, buffer, tuple(evaluator.lane(i, frame) for i in access.indices), lanes)
 
     # reads ------------------------------------------------------------
 
@@ -403,6 +421,22 @@ class _Tile:
 
     def _moving(self, buffer: Buffer, rest: tuple[Index, ...]) -> Lane:
         return Lane(rest[self._across(buffer, rest)], self.rows.pattern)
+
+
+def values_read(stage: Stage, buffers: Mapping[tuple[str, int], Buffer]) -> tuple[Access, ...]:
+    """Reads of a stage's values from memory that threads share, at places that its dims alone say."""
+    reads = dict.fromkeys(e for value in stage.values for e in walk(value) if isinstance(e, Access))
+    return tuple(
+        e
+        for e in reads
+        if (buffer := buffers.get((e.name, e.component))) is not None
+        and buffer.where != "thread"
+        and not any(_is_no_dim(x, stage) for i in e.indices for x in walk(i))
+    )
+
+
+def _is_no_dim(e: Expr, stage: Stage) -> bool:
+    return isinstance(e, Access) or (isinstance(e, Var) and e.name not in stage.dims)
 
 
 def _rest(buffer: Buffer, index: tuple[Lane, ...], rows: Lane) -> tuple[Index, ...]:

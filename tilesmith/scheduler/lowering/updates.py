@@ -12,16 +12,16 @@ from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweep
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
-from tilesmith.scheduler.ir.loop.program import Comment, If, Loop
+from tilesmith.scheduler.ir.loop.program import Comment, If, Loop, Ordered
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import RVar, Select
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, RVar, Select
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
-from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed
+from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
 
 SHARED_POINTS = 4
 """Points of an update that are computed side by side, at most."""
@@ -31,7 +31,7 @@ SHARED_POINTS = 4
 class StagePasses:
     """A stage that values fill and updates pass over, as `loops` say, in `buffers`. `fill` emits the values of a box.
     `expected` are the (min, extent) that the stage's dims are expected to have, `estimate` gives an index at the
-    estimates."""
+    estimates. The second level of caches has `cache_bytes`. `threads_wait`: one may wait for another."""
 
     stage: Stage
     buffers: tuple[Buffer, ...]
@@ -39,6 +39,8 @@ class StagePasses:
     fill: Callable[[Box], None]
     expected: Mapping[str, tuple[int, int]]
     estimate: Callable[[Index], int]
+    cache_bytes: int
+    threads_wait: bool
 
 
 def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
@@ -47,22 +49,53 @@ def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
     *Legal when* `box` is settled: it holds everything that the updates write and read of the stage.
     """
     stage, found = of.stage, sweep(of.stage, of.loops)
-    if found is None:
+    if found is None or (found.shared and not of.threads_wait):
         of.fill(box)
         _updates(b, sources, of, box, range(len(stage.updates)))
         return
-    d = stage.dims.index(found.dim)
+    _swept(b, sources, of, box, found, found.around)
+    _updates(b, sources, of, box, range(found.updates, len(stage.updates)))
+
+
+def _swept(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep, around: tuple[str, ...]) -> None:
+    """The blocks of a sweep: all of one place of the dims `around`, the last of them outermost, before the next."""
+    if not around:
+        _blocks(b, sources, of, box, found)
+        return
+    *others, dim = around
+    d = of.stage.dims.index(dim)
+    lo, hi = box[d]
+    if lo == hi:
+        _swept(b, sources, of, box, found, tuple(others))
+        return
+    with b.scope() as body:
+        var = b.fresh(dim)
+        at = b.declare(var, ends=(lo, hi))
+        _swept(b, sources, of, (*box[:d], (at, at), *box[d + 1 :]), found, tuple(others))
+    b.emit(Loop(var, lo, hi, const(1), tuple(body)))
+
+
+def _blocks(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep) -> None:
+    """The blocks of a sweep at one place of all dims around them: of each its values, and then its updates."""
+    stage, dim = of.stage, found.dim
+    d = stage.dims.index(dim)
     lo, hi = box[d]
     with b.scope() as body:
-        var = b.fresh(found.dim)
+        var = b.fresh(dim)
         at = b.declare(var, ends=(lo, hi))
-        block = at, b.let(minimum(at + (found.rows - 1), hi), f"{found.dim}_until")
-        inside = (*box[:d], block, *box[d + 1 :])
-        of.fill(inside)
-        _updates(b, sources, of, inside, range(found.updates), found)
-    comment = f"{stage.name}: values and updates 0 to {found.updates - 1}, by {found.rows} of {found.dim}"
-    b.emit(Loop(var, lo, hi, const(found.rows), tuple(body), comment=comment))
-    _updates(b, sources, of, box, range(found.updates, len(stage.updates)))
+        end = b.let(minimum(at + (found.rows - 1), hi), f"{dim}_until")
+        block = (*box[:d], (at, end), *box[d + 1 :])
+        of.fill(block)
+        if found.shared:
+            _updates(b, sources, of, block, range(found.updates - 1), found)
+            with b.condition() as ordered:
+                _updates(b, sources, of, block, range(found.updates - 1, found.updates), found)
+            b.emit(Ordered(tuple(ordered)))
+        else:
+            _updates(b, sources, of, block, range(found.updates), found)
+    updates = f"updates 0 to {found.updates - 1}" if found.updates > 1 else "update 0"
+    comment = f"{stage.name}: values and {updates}, by {found.rows} of {dim}"
+    b.emit(Loop(var, lo, hi, const(found.rows), tuple(body), found.shared, comment=comment))
 
 
 def _updates(
@@ -70,13 +103,16 @@ def _updates(
 ) -> None:
     """These updates, one after the other. In a block of a sweep, what goes through its dim does so in the block."""
     stage, paired = of.stage, paired_scans(of.stage, of.loops)
+    rows = [n for n in which if is_row_scan(stage, stage.updates[n], of.loops[n])]
+    ahead = _rows_ahead(sources, of, within) if within is not None else 0
     scans: list[RowNest] = []
     for n in which:
         update, loops = stage.updates[n], of.loops[n]
         b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
         bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
-        if within is not None and n == within.updates - 1:
-            bounds[within.loop] = _in_block(b, sources, update, within, bounds, stage.dims.index(within.dim))
+        if within is not None and within.loop is not None and n == within.updates - 1:
+            place = update.at[stage.dims.index(within.dim)]
+            bounds[within.loop] = _in_block(b, sources, place, within.loop, bounds[within.loop], bounds[within.dim])
         nest = Nest(
             f"{stage.name}:{n}",
             _body(b, stage, of.buffers, update),
@@ -84,7 +120,7 @@ def _updates(
             loops.loops,
             loops.vector,
             _side_by_side(stage, update, loops, of.expected),
-            parallel=loops.parallel,
+            parallel=loops.parallel if within is None else None,
             own=stage.name,
             once=True,
             estimate=of.estimate,
@@ -92,23 +128,31 @@ def _updates(
         )
         steady = steady_parts(stage, update, loops.loops)
         read = replace(sources, steady=steady) if steady else sources
-        if not is_row_scan(stage, update, loops):
+        if n not in rows:
             run(b, read, nest)
             continue
-        scans.append(RowNest(update, read, nest))
+        scans.append(RowNest(update, read, nest, ahead if n == rows[-1] else 0))
         if n not in paired or n + 1 not in which:
             run_transposed(b, stage, of.buffers, scans)
             scans = []
 
 
-def _in_block(
-    b: Builder, sources: Sources, update: Update, of: Sweep, bounds: Mapping[str, Interval], d: int
-) -> Interval:
-    """The iterations of a sweep's last update that write into a block."""
+def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep) -> int:
+    """Rows by which scans of a block ask ahead for what values read: those of a block, since scans wait for little
+    else. 0 where the second level of caches would not hold that beside the block."""
+    stage = of.stage
+    read = {(e.name, e.component): e.type.bytes for e in values_read(stage, sources.buffers)}
+    points = block.rows * of.expected[stage.storage[0]][1]
+    held = sum(t.bytes for t in stage.types) + sum(read.values())
+    return block.rows if block.dim == stage.storage[1] and 2 * points * held <= of.cache_bytes else 0
+
+
+def _in_block(b: Builder, sources: Sources, place: Expr, loop: str, whole: Interval, block: Interval) -> Interval:
+    """The iterations of a loop that write into a block: of those of the whole dim, where each writes at `place`."""
     outside = Evaluator(b, sources, None)
-    moved = outside.lane(update.at[d], outside.frame({of.loop: Lane(const(0))})).base
-    (first, last), (lo, hi) = bounds[of.loop], bounds[of.dim]
-    return b.let(maximum(first, lo - moved), f"{of.loop}_lo"), b.let(minimum(last, hi - moved), f"{of.loop}_hi")
+    moved = outside.lane(place, outside.frame({loop: Lane(const(0))})).base
+    (first, last), (lo, hi) = whole, block
+    return b.let(maximum(first, lo - moved), f"{loop}_lo"), b.let(minimum(last, hi - moved), f"{loop}_hi")
 
 
 def _goes_back(update: Update, loops: UpdateLoops) -> bool:

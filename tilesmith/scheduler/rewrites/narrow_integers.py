@@ -46,6 +46,7 @@ from tilesmith.scheduler.ir.pipeline.value_bounds import (
     parts_of_value,
 )
 from tilesmith.scheduler.ir.pipeline.value_ends import ValueEnds
+from tilesmith.scheduler.rewrites.scaled_terms import with_fields
 
 _WIDTHS = (8, 16, 32)
 _OF_BYTES = ("+", "-", "&", "|", "^")
@@ -92,6 +93,7 @@ class _Narrowing:
         """Begins with the expressions of a stage. All is known by identity: `_alive` has what is new."""
         self._loops = _loops(values)
         self._reads: dict[int, bool] = {}
+        self._products: dict[int, bool] = {}
         self._intervals: dict[int, Interval] = {}
         self._values: dict[int, Expr] = {}
         self._terms: dict[int, Expr] = {}
@@ -102,6 +104,7 @@ class _Narrowing:
     def stage(self, stage: Stage) -> Stage:
         """The stage with its values and updates narrowed, until there is no more to narrow: types that wrap tell more
         of their values than wide ones of which nothing is known."""
+        stage = with_fields(stage)
         while _has_integers(stage) and (found := self._narrowed(stage)) is not stage:
             stage = found
         self._ends.add(stage)
@@ -112,6 +115,7 @@ class _Narrowing:
         self._forget(_values(stage))
         for part in (part for value in _values(stage) for part in reversed([*parts_of_value(value)])):
             self._is_read(part)  # parts before what is made of them: no recursion goes deep
+            self._has_product(part)
             self._value(part)
         if stage.updates or stage.boundary is not None or stage.name in self._kept:
             values = tuple(map(self._same, stage.values))
@@ -152,7 +156,7 @@ class _Narrowing:
         """The value of `e` for a reader that has it in more bits. What reads one place alone is as wide: to convert its
         result takes as much as to convert what it reads."""
         value = self._value(e)
-        if value.type.bits < e.type.bits and isinstance(e, Binary | Unary) and len(set(_reads(e))) < 2:
+        if value.type.bits < e.type.bits and isinstance(e, Binary | Unary) and not _reads_several(e):
             return self._term(e) if isinstance(e, Binary) else self._new(map_children(e, self._same))
         return value
 
@@ -182,13 +186,17 @@ class _Narrowing:
                 return self._narrow(e) or self._new(map_children(e, self._same))
 
     def _term(self, e: Expr) -> Expr:
-        """A term of a sum that is as wide as it was: so are sums and products in it, which stay one sum of products."""
+        """A term of a sum that is as wide as it was: so are sums and products in it, which stay one sum of products. A
+        sum of several elements that needs fewer bits, and has no product, is computed in these: it is made wider once,
+        and not each of its terms."""
         if not isinstance(e, Binary):
             return self._same(e)
         found = self._terms.get(id(e))
         if found is None:
             part = self._term if e.op in "+-" else self._same
-            found = self._terms[id(e)] = self._new(map_children(e, part))
+            low = None if self._has_product(e) or not _reads_several(e) else self._narrow(e)
+            wide = self._new(map_children(e, part)) if low is None else self._cast(low, e.type)
+            found = self._terms[id(e)] = wide
         return found
 
     def _reduced(self, e: Reduce) -> Reduce:
@@ -353,6 +361,15 @@ class _Narrowing:
             self._reads[id(e)] = found
         return found
 
+    def _has_product(self, e: Expr) -> bool:
+        """True for a product, and for sums and conversions with one in them."""
+        found = self._products.get(id(e))
+        if found is None:
+            terms = children(e) if isinstance(e, Cast) or (isinstance(e, Binary) and e.op in _SUMS) else ()
+            product = isinstance(e, Binary) and e.op == "*"
+            found = self._products[id(e)] = product or any(map(self._has_product, terms))
+        return found
+
     def _fits(self, e: Expr, t: ScalarType) -> bool:
         """True where all values of an integer are proved to be values of an integer type."""
         ends = interval(e, self._leaf, self._intervals).numeric
@@ -422,6 +439,13 @@ def _loops(values: Iterable[Expr]) -> dict[str, Interval]:
 def _reads(e: Expr) -> Iterator[Access]:
     """What the value of `e` is made of."""
     return (node for node in parts_of_value(e) if isinstance(node, Access))
+
+
+def _reads_several(e: Expr) -> bool:
+    """True of what is made of elements at two places, or more."""
+    reads = _reads(e)
+    first = next(reads, None)
+    return any(read != first for read in reads)
 
 
 def _has_integers(stage: Stage) -> bool:

@@ -1,11 +1,13 @@
-"""Packing of operands: a copy of what a stage reads, which lies in memory as it is read there. A rewrite of the
-pipeline; what follows is a pipeline like any other: at which loop the copy is computed says its placement."""
+"""Packing of operands: a copy of what a stage reads, which lies in memory as it is read there, with a margin where it
+is read beyond its edges. A rewrite of the pipeline; what follows is a pipeline like any other: at which loop the copy
+is computed says its placement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tilesmith.scheduler.analysis.bounded_reads import bounded_reads
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, map_children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
@@ -16,9 +18,9 @@ from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
 
 def packed(pipeline: Pipeline, packings: Iterable[Packing], strict: bool = False) -> Pipeline:
     """`pipeline`, which is normal, with a copy of the operand of each packing, right before its stage, which reads the
-    copy where the values of the stage read the operand at places that move with the dim. Computes the same values on
-    the same regions, and is normal: the loops of the stage's reductions run along memory as it is read now, where they
-    may.
+    copy where the values of the stage read the operand at places that move with the dim. Where all these are within one
+    boundary, it is the copy's, of an operand with one value. Computes the same values on the same regions, and is
+    normal: the loops of the stage's reductions run along memory as it is read now, where they may.
 
     Raises IllegalSchedule, naming the packing and the rule: for a stage, an operand or a dim that there is not; for an
     operand that is not read at places that move with the dim, along one dim of its own that is the same in all of them;
@@ -63,11 +65,16 @@ def _with(pipeline: Pipeline, p: Packing, strict: bool) -> Pipeline:
     values = len(operand.values) if isinstance(operand, Stage) else 1
     types = operand.types if isinstance(operand, Stage) else (operand.type,)
     point = tuple(Var(d) for d in operand.dims)
-    copies = tuple(Access(p.operand, point, n, types[n]) for n in range(values))
+    copies: tuple[Expr, ...] = tuple(Access(p.operand, point, n, types[n]) for n in range(values))
+    bounded = bounded_reads(stage, operand, p.dim)
+    if bounded:
+        copies = (next(iter(bounded.values())).value,)
     storage = (fastest, *(d for d in operand.storage if d != fastest))
     copy = Stage(p.packed, operand.dims, copies, (), None, storage)
 
     def read(e: Expr) -> Expr:
+        if e in bounded:
+            return Access(p.packed, bounded[e].indices, 0, e.type)
         e = map_children(e, read)
         return replace(e, name=p.packed) if isinstance(e, Access) and e.name == p.operand and _moving(e, p.dim) else e
 

@@ -16,6 +16,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Schedule, Separation
 from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
+from tilesmith.scheduler.rewrites.distribute_scatters import distributed
 from tilesmith.scheduler.rewrites.factor_exponentials import factored as factored_exponentials
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
@@ -57,9 +58,16 @@ def _forward(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
 
 def _tabulate(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
-    """The tables that the schedule has, or that the search may schedule: a schedule that was written without them has
-    weights where the document has them."""
-    found = tabulated(pipeline, schedule.strict)
+    return _where_named(pipeline, tabulated(pipeline, schedule.strict), schedule)
+
+
+def _distribute(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    return _where_named(pipeline, distributed(pipeline), schedule)
+
+
+def _where_named(pipeline: Pipeline, found: Pipeline, schedule: Schedule) -> Pipeline:
+    """What a rewrite found, if the schedule has the stages that it made, or the search may schedule them: a schedule
+    that was written without them has their values where the document has them."""
     named = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
     made = {s.name for s in found.stages} - {s.name for s in pipeline.stages}
     return found if not named or made & named else pipeline
@@ -169,6 +177,13 @@ NORMALIZATION = (
         "they are products of one a loop, where a window is separable by that",
         "a separable window may be computed in two steps",
         lambda p, schedule: p if schedule.strict else _by_stage(p, factored_exponentials),
+    ),
+    _pass(
+        "distribute-scatters",
+        "updates that write where data says may take functions; boundaries are arithmetic",
+        "what they take functions for is read from stages",
+        "a scatter goes point by point, and functions are many times faster in vectors",
+        _distribute,
     ),
     _pass(
         "tabulate-weights",

@@ -25,6 +25,7 @@ from tilesmith.scheduler.analysis.bounds_inference import (
 )
 from tilesmith.scheduler.analysis.estimated_bounds import symbols_of
 from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -203,10 +204,11 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
         asked = needed.get(stage.name)
         if asked is None:
             continue
-        inside = [_places(e, numbers) for e in ends[stage.name]]
+        kept = (None,) * len(stage.dims) if _is_margin(stage) else ends[stage.name]
+        inside = [_places(e, numbers) for e in kept]
         boxes = []
         for reader, box in asked:
-            for d, (places, e) in enumerate(zip(inside, ends[stage.name], strict=True)):
+            for d, (places, e) in enumerate(zip(inside, kept, strict=True)):
                 if reader == stage.name or e is None or places is None:
                     continue
                 low, high = places
@@ -226,6 +228,14 @@ def _clamped(pipeline: Pipeline, ends: Mapping[str, tuple[Ends, ...]]) -> Pipeli
         return pipeline
     stages = (_reading(s, clamps[s.name]) if s.name in clamps else s for s in pipeline.stages)
     return replace(pipeline, stages=tuple(stages))
+
+
+def _is_margin(stage: Stage) -> bool:
+    """True for a copy of an image with what lies beyond its edges: it is there for readers who need no clamps."""
+    match stage.values:
+        case (Access(indices=at),) if not stage.updates:
+            return at != (point := tuple(map(Var, stage.dims))) and tuple(map(before_clamp, at)) == point
+    return False
 
 
 def _places(ends: Ends, numbers: Mapping[str, Interval]) -> tuple[int, int] | None:

@@ -50,7 +50,7 @@ _POLYNOMIALS = frozenset(
 )  # fmt: skip
 
 
-class _Work(IntEnum):
+class Work(IntEnum):
     """The most that an expression takes, of what differs along all of its loops."""
 
     LITTLE = 0
@@ -84,7 +84,7 @@ class _Part:
     free: frozenset[str]
     data: bool
     literal: bool
-    work: _Work
+    work: Work
     worth: bool
 
 
@@ -237,28 +237,28 @@ class _Tabulating:
         worth = any(p.worth for p in parts)
         match e:
             case Var(name=name):
-                return _Part(frozenset((name,)), False, True, _Work.LITTLE, False)
+                return _Part(frozenset((name,)), False, True, Work.LITTLE, False)
             case Access():
-                return _Part(free, data or self._tabulation.is_data(e.name), False, _Work.LITTLE, False)
+                return _Part(free, data or self._tabulation.is_data(e.name), False, Work.LITTLE, False)
             case Reduce():
                 free -= {r.name for r in e.domain}
                 short = _is_short(e.domain)
-                work = _Work.LOOP if worth or not short else _Work.LITTLE
+                work = Work.LOOP if worth or not short else Work.LITTLE
                 return _Part(free, data, literal and short, work, worth or (work > 0 and not data))
-        own = _work(e) if free else _Work.LITTLE
+        own = work_of(e) if free else Work.LITTLE
         work = max([own, *(p.work for p in parts if p.free == free)])
         return _Part(free, data, literal and not isinstance(e, ParamRef | InputBound), work, worth or own > 0)
 
 
 def _is_table(e: Expr, part: _Part, scope: _Scope) -> bool:
     """True if a part is the same for the iterations of a loop, and worth to be kept for these."""
-    if part.data or part.work == _Work.LITTLE or e.type == BOOL or part.free == scope.loops.keys():
+    if part.data or part.work == Work.LITTLE or e.type == BOOL or part.free == scope.loops.keys():
         return False
     if part.literal and part.free <= scope.written:
         return False
     if part.free.isdisjoint(scope.reduced):  # what does not move along a row is computed before it
-        in_row = part.free == {scope.row} and part.work == _Work.POLYNOMIAL
-        if not in_row and part.work != _Work.LOOP:
+        in_row = part.free == {scope.row} and part.work == Work.POLYNOMIAL
+        if not in_row and part.work != Work.LOOP:
             return False
     extents = [scope.loops[name] for name in sorted(part.free)]
     constant = [n for n in extents if n is not None]
@@ -278,18 +278,18 @@ def _product(factors: Iterable[Expr]) -> Expr:
     return reduce(lambda a, b: Binary("*", a, b, a.type), factors)
 
 
-def _work(e: Expr) -> _Work:
+def work_of(e: Expr) -> Work:
     """What an operation takes by itself."""
     match e:
         case Call(function="sqrt"):
-            return _Work.DIVISION
+            return Work.DIVISION
         case Call() if e.function in _POLYNOMIALS:
-            return _Work.POLYNOMIAL
+            return Work.POLYNOMIAL
         case Binary(op="**") if e.type.is_float and not isinstance(e.right, Const):
-            return _Work.POLYNOMIAL
+            return Work.POLYNOMIAL
         case Binary(op="/" | "//" | "%") if not isinstance(e.right, Const):
-            return _Work.DIVISION
-    return _Work.LITTLE
+            return Work.DIVISION
+    return Work.LITTLE
 
 
 @once
@@ -297,7 +297,7 @@ def _may_have_weights(stage: Stage) -> bool:
     """A quick look: there are loops around something that takes time."""
     every = [n for e in expressions(stage) for n in walk(e)]
     loops = bool(stage.updates) or len(stage.dims) > 1 or any(isinstance(n, Reduce) for n in every)
-    return loops and any(isinstance(n, Reduce) or _work(n) for n in every)
+    return loops and any(isinstance(n, Reduce) or work_of(n) for n in every)
 
 
 def _trips(r: RVar) -> int | None:

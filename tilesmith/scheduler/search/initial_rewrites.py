@@ -21,6 +21,7 @@ _TOLD = {
         "analysis.edges",
     ),
     "factor-exponentials": ("exponentials of sums are products, a factor a loop: {}", "analysis.separability"),
+    "distribute-scatters": ("functions for where data is written are computed before: {}", "analysis.scatters"),
     "tabulate-weights": ("what takes functions of few loops, and no data, is a table: {}", "analysis.invariants"),
     "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
     "interleave-channels": ("channels lie side by side, as those of the images around: {}", "analysis.flat_rows"),

@@ -7,9 +7,11 @@ from math import prod
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
+from tilesmith.scheduler.analysis.bounded_reads import bounded_reads
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.schedule.schedule import Packing
 from tilesmith.scheduler.rewrites.names import fresh, taken
 from tilesmith.scheduler.rewrites.pack_operands import along
@@ -19,7 +21,8 @@ from tilesmith.scheduler.search.params import PARAMS
 def packings(facts: Facts, platform: Platform) -> tuple[Packing, ...]:
     """Packings of all operands of long reductions that are read along the row that vectors run along, again for every
     point of another dim, and lie otherwise than they are read: vectors are gathered, or those that follow each other
-    are far apart, so that of a panel of them little stays in the first level or its pages are many."""
+    are far apart, so that of a panel of them little stays in the first level or its pages are many; or their row is
+    short, and is read beyond its ends, so that vectors there are put together, and come beside those inside of it."""
     found: list[Packing] = []
     names = taken(facts.pipeline)
     for name in facts.graph.stages:
@@ -36,8 +39,8 @@ def packings(facts: Facts, platform: Platform) -> tuple[Packing, ...]:
 
 
 def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAccess) -> bool:
-    """True if an access goes along the row, and its reductions make it jump, of all that is read for one vector, over
-    more than the first level."""
+    """True if an access goes along the row, which is short and within a boundary, or within none, and its reductions
+    make it jump, of all that is read for one vector, over more than the first level."""
     stage, operand = facts.stages[name], facts.stages[a.producer]
     moving = [row in used for used in a.used]
     if a.producer == name or moving.count(True) != 1 or any(a.data) or not a.reductions:
@@ -45,6 +48,12 @@ def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAc
     again = prod(stage.extent(d) for d in stage.dims if not any(d in used for used in a.used))
     if again < PARAMS.packed_operand_reads:
         return False
+    along_row = a.access.indices[moving.index(True)]
+    bounded = before_clamp(along_row) is not along_row
+    if bounded and stage.extent(row) * stage.computed_bytes < PARAMS.packed_margin_vectors * platform.vector_bytes:
+        read = facts.definitions.get(a.producer) or next(i for i in facts.pipeline.inputs if i.name == a.producer)
+        if bounded_reads(facts.definitions[name], read, row):
+            return True
     size = operand.bytes_per_point
     summed = {r.name for r in a.reductions}
     steps = [
@@ -56,7 +65,7 @@ def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAc
         return False
     transposed = operand.dims[moving.index(True)] != operand.storage[0]
     far = min(steps) >= platform.core.pages.page_bytes // PARAMS.packed_operand_rows_of_page
-    return transposed or (far and _walked(operand, a, summed, row) > platform.caches[0].size_bytes)
+    return transposed or (far and not bounded and _walked(operand, a, summed, row) > platform.caches[0].size_bytes)
 
 
 def _walked(operand: StageFacts, a: StageAccess, summed: set[str], row: str) -> int:

@@ -15,7 +15,7 @@ class Params:
 
     # Variants and partitions of the method `default`
 
-    variant_close: float = 1.1
+    variant_close: float = 1.15
     """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into:
     moves gain more in one than in another."""
     paper_gain: float = 0.9
@@ -28,6 +28,8 @@ class Params:
     many groups cost at the edges of rows and of tiles the model knows least of."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
+    joins_one_by_one: int = 8
+    """Joins along a chain of stages that pay one after the other, before several are tried at once."""
     inlined_least_memory_share: float = 0.02
     """Of the memory of all groups: stages that take less are not tried there."""
 
@@ -82,6 +84,9 @@ class Params:
     """A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
     rows_side_by_side: tuple[int, ...] = (8, 4)
     """Rows that are computed side by side, where that is tried."""
+    side_by_side_loads: int = 128
+    """Loads that these write out, from which on they have to pay: of a census of 9 x 7 eight rows are four times the
+    code, in the same time."""
     rows_far: float = 2.0
     """The cost of the first of these over that of other shapes from which on fewer rows are not tried; nor are they
     where it costs less."""
@@ -92,6 +97,9 @@ class Params:
     own, whose addresses take registers, too."""
     packed_operand_reads: int = 16
     """Times that an operand is read again, at least, where a copy of it is tried."""
+    packed_margin_vectors: int = 16
+    """Vectors of a row below which a copy is tried that has its boundary: of longer ones those at the edges, which are
+    two at each end, are less than a quarter more."""
     packed_operand_rows_of_page: int = 4
     """Rows of an operand in a page of memory, at most, where a copy is tried of vectors that lie as they are read."""
     register_tile_again: float = 0.04
@@ -146,6 +154,10 @@ class Params:
     """The work of a reduction is at least so many times that of setting up and joining its parts."""
     separation_kept_operations: int = 1
     """Operations that it counts for to keep an element of the first step of a separated window for the second."""
+
+    scattered_operations: int = 2
+    """Operations that it counts for to take an element of a pixel from memory, and to put it into a vector, where the
+    pixels of a vector are too far apart to be loaded whole: two instructions."""
 
     # Vectors, threads and loops of updates
 

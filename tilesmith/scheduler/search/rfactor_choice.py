@@ -9,9 +9,10 @@ from math import prod
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.access_functions import Span, variable
 from tilesmith.scheduler.analysis.dependence import combination
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts, gather
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
 from tilesmith.scheduler.ir.plan import Plan
@@ -102,21 +103,28 @@ class _Choice:
         return bool(loops) and all(u.parallel is not None for u in loops)
 
     def _has_vectors(self, stage: StageFacts) -> bool:
-        """True if points that are neighbours in memory read neighbours."""
+        """True if points that are neighbours in memory read neighbours: not those of other lines, as row after row of a
+        flat array."""
         lanes = self.platform.vector_bytes // stage.computed_bytes
         if not stage.storage or stage.extent(stage.storage[0]) < lanes:
             return False
-        fastest = stage.storage[0]
-        along = [self._fastest_var(stage, n) for n in range(len(stage.reads))]
+        fastest, ways = stage.storage[0], [w for read in stage.reads for w in self._along_lines(read)]
+        along = [None if span is None else span.var for span, _ in ways]
+        apart = (span.rate * size for span, size in ways if span is not None and span.var == fastest)
+        if any(abs(float(bytes_)) > self.facts.line_bytes for bytes_ in apart):
+            return False
         return not along or fastest in along or all(v is not None for v in along)
 
-    def _fastest_var(self, stage: StageFacts, n: int) -> str | None:
-        """The dim of the stage that a read's fastest dim in memory follows."""
-        read = stage.reads[n]
+    def _along_lines(self, read: Read) -> list[tuple[Span | None, int]]:
+        """The spans of a read's fastest dim in memory, of each way that its accesses go, with its bytes a point."""
         producer = self.facts.stages[read.producer]
         if not producer.storage:
-            return None
-        return read.spans[producer.dims.index(producer.storage[0])].var
+            return [(None, producer.bytes_per_point)]
+        if read.beside is not None and read.beside.of == producer.storage[0] and read.beside.step == 1:
+            return [(variable(read.beside.dim), producer.bytes_per_point)]
+        n = producer.dims.index(producer.storage[0])
+        ways = [spans for spans, _ in read.several] or [read.spans]
+        return [(spans[n], producer.bytes_per_point) for spans in ways]
 
     def _targets(self, stage: Stage, facts: StageFacts) -> Iterable[_Target]:
         """The stage's reductions, in the numbers of `Factor`. Those of a value are each charged all of it."""

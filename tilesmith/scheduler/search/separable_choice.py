@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -9,6 +10,7 @@ from math import prod
 from tilesmith.cost_models.taco2019 import cost_of_values
 from tilesmith.scheduler.analysis.access_functions import hull
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.features.operation_counts import operations
@@ -79,12 +81,12 @@ class _Choice:
         """The two stages that the stage becomes; None where it had better stay one."""
         if self.strict and window.root.type.is_float:
             return None
-        before = _work(stage)
+        before = self._work(stage, extents)
         costs: list[tuple[float, Separation, tuple[Stage, Stage]]] = []
         for dim in sorted(window.dims, key=stage.storage.index, reverse=True):
             separation = Separation(stage.name, number, dim, fresh(stage.name, dim, self.names))
             halves = split(stage, separation)
-            costs.append((_cost(*halves, extents), separation, halves))
+            costs.append((self._steps_cost(*halves, extents), separation, halves))
         cost, separation, halves = min(costs, key=lambda c: c[0])
         rejected = tuple(Rejected(f"along {s.dim} first", "no fewer operations", c) for c, s, _ in costs)
         if cost >= before:
@@ -114,14 +116,14 @@ class _Choice:
         first = self._first_step(stage)
         if first is None:
             return None
-        both, before = put_in(stage, first), _cost(first, stage, extents)
+        both, before = put_in(stage, first), self._steps_cost(first, stage, extents)
         for number, window in enumerate(windows(both)):
             dim = max(window.dims, key=stage.storage.index)
             if dim == stage.storage[0] or (self.strict and window.root.type.is_float):
                 continue
             separation = Separation(stage.name, number, dim, fresh(stage.name, dim, self.names), first.name)
             halves = split(stage, separation, through=first)
-            cost = _cost(*halves, extents)
+            cost = self._steps_cost(*halves, extents)
             if cost <= before and not any(a.producer == first.name for s in halves for a in accesses(s)):
                 chosen = f"with {first.name} put in, along {dim} first, in {separation.partial}"
                 rejected = (Rejected(f"{first.name} first", "it keeps rows", before),)
@@ -134,6 +136,34 @@ class _Choice:
                 )
                 return halves
         return None
+
+    def _steps_cost(self, partial: Stage, stage: Stage, extents: dict[str, int]) -> float:
+        """Operations for a point of the stage in two steps: its own, and those of the points of the first step that
+        there are for it."""
+        reads = [a.spans for a in accesses(stage) if a.producer == partial.name]
+        rates = [reduce(hull, spans).rate for spans in zip(*reads, strict=True)]
+        points = prod(abs(float(rate)) or 1.0 for rate in rates)
+        points /= prod(extents.get(d, 1) for d in stage.dims if d not in partial.dims)
+        return self._work(stage, extents, partial) + points * (
+            self._work(partial, extents) + PARAMS.separation_kept_operations
+        )
+
+    def _work(self, stage: Stage, extents: Mapping[str, int], partial: Stage | None = None) -> float:
+        """Operations of a point, without those of indices: a boundary's are for the edges. Channels of pixels that lie
+        too far apart to be picked from vectors are put together one by one. `extents` are those of the stage's dims,
+        and of `partial`, a first step that it reads."""
+        cost, facts = cost_of_values(operations(stage)), self.facts
+        for a in accesses(stage):
+            first = partial if partial is not None and a.producer == partial.name else None
+            producer = first or facts.stages.get(a.producer)
+            if producer is None or len(producer.storage) < 2:
+                continue
+            fastest, pixels = producer.storage[:2]
+            channels = extents.get(fastest, 1) if first is not None else facts.stages[a.producer].extent(fastest)
+            apart = float(abs(a.spans[producer.dims.index(pixels)].rate)) > FURTHEST_PIXELS
+            if apart and 1 < channels <= MOST_CHANNELS:
+                cost += PARAMS.scattered_operations * prod(float(facts.estimates.trips(r)) for r in a.reductions)
+        return cost
 
     def _first_step(self, stage: Stage) -> Stage | None:
         """The stage, read by this one only, that goes along rows where this one goes across them."""
@@ -152,21 +182,6 @@ class _Choice:
             if all(facts[r.producer].is_input or len(graph.consumers[r.producer]) > 1 for r in sources):
                 return first
         return None
-
-
-def _cost(partial: Stage, stage: Stage, extents: dict[str, int]) -> float:
-    """Operations for a point of the stage in two steps: its own, and those of the points of the first step that there
-    are for it."""
-    reads = [a.spans for a in accesses(stage) if a.producer == partial.name]
-    rates = [reduce(hull, spans).rate for spans in zip(*reads, strict=True)]
-    points = prod(abs(float(rate)) or 1.0 for rate in rates)
-    points /= prod(extents.get(d, 1) for d in stage.dims if d not in partial.dims)
-    return _work(stage) + points * (_work(partial) + PARAMS.separation_kept_operations)
-
-
-def _work(stage: Stage) -> float:
-    """Operations of a point, without those of indices: a boundary's are for the edges."""
-    return cost_of_values(operations(stage))
 
 
 def _steps(read: Read) -> list[str | None]:

@@ -22,7 +22,7 @@ from tilesmith.scheduler.features.unroll_and_jam import points_together
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 from tilesmith.scheduler.search.params import PARAMS
-from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, across_rows
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, across_rows, largest_overlaps
 from tilesmith.scheduler.search.trace import Infeasible, Rejected
 
 LISTED = 3
@@ -30,40 +30,40 @@ LISTED = 3
 
 class Axes:
     """The candidate sizes of every dim of the output, as the innermost dim and otherwise; about so many `candidates` of
-    all dims together, along memory of `least` elements. `strips`: it holds partial results for threads. `across`: by
-    dim the lanes of the vectors across rows that updates of the group run in."""
+    all dims together, along memory of `least` elements, and those that are given `also` for an extent."""
 
     def __init__(
         self,
-        output: StageFacts,
+        members: Members,
         tiled: tuple[str, ...],
         platform: Platform,
-        overlaps: dict[str, int],
-        strips: bool,
         candidates: int = PARAMS.paper_tile_sizes,
         also: Callable[[int], Iterable[int]] = lambda extent: (),
         least: int = PARAMS.narrowest_tile_elements,
-        across: Mapping[str, int] | None = None,
     ) -> None:
-        self.output, self.tiled, self.strips, self.also = output, tiled, strips, also
-        self.overlaps, self.least = overlaps, least
-        lanes = max(1, platform.vector_bytes // max(1, output.computed_bytes))
-        self.multiple = lcm(max(1, platform.line_bytes // output.bytes_per_point), lanes)
-        self.across = across or {}
+        self.members, self.tiled, self.platform = members, tiled, platform
+        self.output, self.also, self.least = members.facts.stages[members.output], also, least
+        lanes = max(1, platform.vector_bytes // max(1, self.output.computed_bytes))
+        self.multiple = lcm(max(1, platform.line_bytes // self.output.bytes_per_point), lanes)
         self.limit = max(2, int(candidates ** (1 / len(tiled))))
         self.cache: dict[str, dict[str, Axis]] = {}
+
+    @cached_property
+    def across(self) -> Mapping[str, int]:
+        """By dim the lanes of the vectors across rows that updates of the group run in."""
+        return lanes_across(self.members, self.platform)
 
     def of(self, innermost: str) -> dict[str, Axis]:
         """One axis a dim, where `innermost` is the innermost intra-tile dim."""
         found = self.cache.get(innermost)
         if found is None:
-            found = {}
+            found, overlaps = {}, largest_overlaps(self.members)
             for dim in self.output.dims:
                 extent = self.output.extent(dim)
                 if dim not in self.tiled:
                     found[dim] = single(dim, extent, extent)
                 else:
-                    least = max(self.overlaps[dim], self.narrowest(dim, innermost))
+                    least = max(overlaps[dim], self.narrowest(dim, innermost))
                     listed = tile_sizes(extent, self.multiple_of(dim, innermost), least, self.limit)
                     multiple = self.multiple_of(dim, innermost)
                     strips = {min(-(-n // multiple) * multiple, extent) for n in self.also(extent)}
@@ -88,8 +88,8 @@ class Axes:
         return self.least if self.along_memory(dim, innermost) else 1
 
     def along_memory(self, dim: str, innermost: str) -> bool:
-        """True if the loop over `dim` is one of vectors along the rows of memory."""
-        return dim == innermost == self.output.row and not self.strips
+        """True if the loop over `dim` is one of vectors along the rows of memory; not of partial results of threads."""
+        return dim == innermost == self.output.row and self.output.name not in self.members.facts.strips
 
 
 def lanes_across(members: Members, platform: Platform) -> dict[str, int]:

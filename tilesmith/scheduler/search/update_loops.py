@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd, prod
 
+from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder
+from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
+from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, UpdateFacts
+from tilesmith.scheduler.features.operation_counts import NO_REDUCTIONS, total, update_operations
+from tilesmith.scheduler.features.pipeline_features import Facts, UpdateFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.row_lanes import lanes_along
 
 
 @once
@@ -27,91 +33,175 @@ def update_loops(
     stage, definition = facts.stages[name], facts.definitions[name]
     if not stage.updates:
         return ()
-    lanes, shared_by = platform.vector_bytes // max(1, computed_bytes), platform.threads if threads else 1
-    known, key = _known(facts), (name, lanes, shared_by, strict)
+    shared_by = platform.threads if threads else 1
+    known, key = _known(facts), (name, computed_bytes, shared_by, strict)
     loops = known.get(key)
     if loops is None:
-        loops = known[key] = tuple(
-            _loops(definition, update, stage, found, lanes, _threads(facts, found, shared_by), strict)
-            for update, found in zip(definition.updates, stage.updates, strict=True)
-        )
+        updates = zip(definition.updates, stage.updates, strict=True)
+        chosen = [_Chosen(facts, platform, definition, *update, computed_bytes, strict) for update in updates]
+        loops = _blocks_shared(facts, name, chosen, platform) if shared_by > 1 else None
+        loops = known[key] = loops or tuple(of.loops(shared_by) for of in chosen)
     return loops
 
 
-def _loops(
-    definition: Stage, update: Update, stage: StageFacts, found: UpdateFacts, lanes: int, threads: int, strict: bool
-) -> UpdateLoops:
-    vector = _vector_loop(definition, update, found, lanes, strict)
-    order = _order(definition, update, stage, found, vector, strict)
-    if vector is None and found.scan is not None:
-        scan, across = found.scan.loop, found.scan.vectors_across(found.trips, lanes)
-        wanted = (scan, *((across,) if across else ()), *(n for n in order if n not in (scan, across)))
-        if may_reorder(definition, update, wanted, strict):
-            order, vector = wanted, across
-    parallel = None
-    if threads > 1:
-        order, parallel = _threaded(definition, update, found, order, vector, threads, strict)
-    if vector is not None and not independent(definition, update, order, vector):
-        vector = None
-    return UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
-
-
-def _threads(facts: Facts, update: UpdateFacts, threads: int) -> int:
-    """The threads that an update is worth."""
-    return threads if arithmetic(update) >= facts.core.balance.fork_operations else 1
+def _blocks_shared(
+    facts: Facts, name: str, chosen: Sequence[_Chosen], platform: Platform
+) -> tuple[UpdateLoops, ...] | None:
+    """The loops of all updates with threads that share the blocks of their sweep, where each may have one, and they are
+    worth it; updates after these have threads of their own."""
+    stage, definition = facts.stages[name], facts.definitions[name]
+    alone = tuple(of.loops(1) for of in chosen)
+    found = sweep(definition, alone)
+    if found is None or found.loop is None or not platform.threads_wait:
+        return None
+    few = stage.extent(found.dim) < platform.threads * found.rows
+    if few or sum(arithmetic(of.found) for of in chosen[: found.updates]) < facts.core.balance.fork_operations:
+        return None
+    shared = (replace(u, parallel=found.dim) for u in alone[: found.updates - 1])
+    rest = (of.loops(platform.threads) for of in chosen[found.updates :])
+    return (*shared, alone[found.updates - 1], *rest)
 
 
 def arithmetic(found: UpdateFacts) -> float:
     """The cost of an update in operations: those of its arithmetic, and at least one an iteration."""
-    operations = found.operations
-    each = operations.add + operations.multiply + operations.select + operations.convert + 10 * operations.function
-    return found.iterations * max(1.0, each)
+    return found.iterations * max(1.0, _together(found.operations))
 
 
-def _vector_loop(definition: Stage, update: Update, found: UpdateFacts, lanes: int, strict: bool) -> str | None:
-    """The loop that runs along memory: the fastest dim where the update goes through it whole, else the variable
-    that stands alone in its place (give or take a constant). None where it is short, or must run in order."""
-    if lanes < 2 or not definition.storage:
+def _together(operations: Operations) -> float:
+    return operations.add + operations.multiply + operations.select + operations.convert + 10 * operations.function
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The loops that are chosen for one `update` of a stage, of which this is `found`, computed in elements of so many
+    bytes."""
+
+    facts: Facts
+    platform: Platform
+    definition: Stage
+    update: Update
+    found: UpdateFacts
+    computed_bytes: int
+    strict: bool
+
+    def loops(self, threads: int) -> UpdateLoops:
+        """The loops, one of them of the `threads` where it is worth them."""
+        found, along = self.found, self._along_memory()
+        lanes = self.platform.vector_bytes // max(1, self.computed_bytes) if along is None else self._lanes(along)
+        order, vector = self._order(along), along if lanes else None
+        if along is None and found.scan is not None:
+            scan, across = found.scan.loop, found.scan.vectors_across(found.trips, lanes)
+            wanted = (scan, *((across,) if across else ()), *(n for n in order if n not in (scan, across)))
+            if self._may_be(wanted):
+                order, vector = wanted, across
+        parallel = None
+        if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
+            order, parallel = self._threaded(order, vector, threads)
+        if vector is not None and not independent(self.definition, self.update, order, vector):
+            vector = None
+        return UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
+
+    def _may_be(self, order: tuple[str, ...]) -> bool:
+        return may_reorder(self.definition, self.update, order, self.strict)
+
+    def _along_memory(self) -> str | None:
+        """The loop that runs along memory: the fastest dim where the update goes through it whole, else the variable
+        that stands alone in its place (give or take a constant). None where it must run in order, or is too short for
+        vectors: that of a scan may be, as what is innermost there waits for no point before it."""
+        definition, update = self.definition, self.update
+        if not definition.storage:
+            return None
+        place = update.at[definition.dims.index(definition.storage[0])]
+        names = {n.name for n in walk(place) if isinstance(n, Var)}
+        loops = dict(self.found.loops)
+        for loop in names & loops.keys() if len(names) == 1 else ():
+            scanned = loops[loop] > 1 and self._moves() - names
+            if (scanned or self._lanes(loop)) and independent(definition, update, self._with_innermost(loop), loop):
+                return loop
         return None
-    fastest = definition.storage[0]
-    place = update.at[definition.dims.index(fastest)]
-    names = {n.name for n in walk(place) if isinstance(n, Var)}
-    loops = dict(found.loops)
-    for loop in names & loops.keys() if len(names) == 1 else ():
-        if loops[loop] >= lanes and independent(definition, update, _outermost_last(definition, update, loop), loop):
-            return loop
-    return None
 
+    def _lanes(self, loop: str) -> int:
+        """Lanes of vectors along a loop; 0 where it is shorter. What they leave of it runs point by point."""
+        whole = 1 << self.found.trips(loop).bit_length() - 1
+        return lanes_along(whole, self.found.iterations, self.computed_bytes, self.platform)
 
-def _outermost_last(definition: Stage, update: Update, loop: str) -> tuple[str, ...]:
-    """The defined order with `loop` innermost, where that is allowed; else as defined."""
-    order = default_order(definition, update)
-    moved = (loop, *(n for n in order if n != loop))
-    return moved if may_reorder(definition, update, moved) else order
+    def _moves(self) -> set[str]:
+        """The variables of the domain that the place moves with."""
+        used = {n.name for e in self.update.at for n in walk(e) if isinstance(n, Var)}
+        return used & {r.name for r in self.update.domain}
 
+    def _with_innermost(self, loop: str) -> tuple[str, ...]:
+        """The defined order with `loop` innermost, where that is allowed; else as defined."""
+        order = default_order(self.definition, self.update)
+        moved = (loop, *(n for n in order if n != loop))
+        return moved if may_reorder(self.definition, self.update, moved) else order
 
-def _order(
-    definition: Stage, update: Update, stage: StageFacts, found: UpdateFacts, vector: str | None, strict: bool
-) -> tuple[str, ...]:
-    """Innermost first: a short domain that adds up in place, dims of few iterations, the vectors, all else as it is
-    defined. A long domain, or one that moves from place to place, is outside the vectors: rows are finished before
-    the next ones are begun. As defined where that cannot be shown to be the same."""
-    order = default_order(definition, update)
-    if vector is None:
-        return order
-    domain = tuple(r.name for r in update.domain if r.name != vector)
-    free = tuple(n for n in order if n not in domain and n != vector)
-    few = tuple(n for n in free if found.trips(n) <= SMALL_EXTENT)
-    rest = tuple(n for n in free if n not in few)
-    moves = {n.name for e in update.at for n in walk(e) if isinstance(n, Var)}
-    short = prod(found.trips(n) for n in domain) <= PARAMS.update_terms_inside_vectors
-    # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
-    shared = _share_places(update, few)
-    if short and not moves.intersection(domain):
-        wanted = (*few, *domain, vector, *rest) if shared else (*domain, *few, vector, *rest)
-    else:
-        wanted = (*few, vector, *domain, *rest) if shared else (vector, *domain, *few, *rest)
-    return wanted if may_reorder(definition, update, wanted, strict) else order
+    def _order(self, vector: str | None) -> tuple[str, ...]:
+        """Innermost first: a short domain that adds up in place, dims of few iterations, the vectors, all else as it is
+        defined. A long domain, or one that moves from place to place or over rows that are far apart, is outside the
+        vectors: rows are finished before the next ones are begun; but for a loop in which reductions are the same that
+        are half of the work: they are then worked out once for all of it. As defined where that cannot be shown to be
+        the same."""
+        order, trips = default_order(self.definition, self.update), self.found.trips
+        if vector is None:
+            return order
+        domain = tuple(r.name for r in self.update.domain if r.name != vector)
+        free = tuple(n for n in order if n not in domain and n != vector)
+        few = tuple(n for n in free if trips(n) <= SMALL_EXTENT)
+        rest = tuple(n for n in free if n not in few)
+        short = prod(map(trips, domain)) <= PARAMS.update_terms_inside_vectors and not self._reads_far_rows(vector)
+        # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
+        shared = _share_places(self.update, few)
+        if short and not self._moves().intersection(domain):
+            wanted = (*few, *domain, vector, *rest) if shared else (*domain, *few, vector, *rest)
+        else:
+            wanted = (*few, vector, *domain, *rest) if shared else (vector, *domain, *few, *rest)
+            for loop in wanted[1:]:
+                inside = (loop, *(n for n in wanted if n != loop))
+                if self._saves_half(inside) and self._may_be(inside):
+                    return inside
+        return wanted if self._may_be(wanted) else order
+
+    def _saves_half(self, order: tuple[str, ...]) -> bool:
+        """True if half of the operations are of reductions that are the same in all iterations of the innermost
+        loop."""
+        times = float(self.found.trips(order[0]))
+        steady = dict.fromkeys(steady_parts(self.definition, self.update, order), times)
+        if not steady:
+            return False
+        once, each = (
+            _together(total(update_operations(self.update, steady=parts))) for parts in (steady, NO_REDUCTIONS)
+        )
+        return 2 * once <= each
+
+    def _reads_far_rows(self, vector: str) -> bool:
+        """True if the domain of an update walks, for one vector, over more rows of an input than the first level keeps
+        a line of each of, or than prefetchers follow: lines that vectors share come twice, and each of them late."""
+        first, domain = self.platform.caches[0], {r.name for r in self.update.domain} - {vector}
+        way = first.size_bytes // first.ways
+        for read in (n for value in self.update.values for n in walk(value) if isinstance(n, Access)):
+            image = self.facts.stages[read.name]
+            if not image.is_input:  # of a stage there may be no more than a tile
+                continue
+            used = [{n.name for n in walk(i) if isinstance(n, Var)} for i in read.indices]
+            across = {d: names & domain for d, names in zip(image.dims, used, strict=True) if vector not in names}
+            step = min((image.apart[d] for d, names in across.items() if names), default=0) * image.bytes_per_point
+            rows = prod(map(self.found.trips, sorted(set().union(*across.values()))))
+            kept = first.ways * max(1, way // gcd(step, way))
+            if rows * step > first.size_bytes and rows > min(kept, self.platform.core.prefetch.rows):
+                return True
+        return False
+
+    def _threaded(self, order: tuple[str, ...], vector: str | None, threads: int) -> tuple[tuple[str, ...], str | None]:
+        """The order with a loop outermost that threads may share, the longest if none is there already."""
+        trips = self.found.trips
+        for loop in (*order[-1:], *sorted(order[:-1], key=trips, reverse=True)):
+            if loop == vector or trips(loop) < threads:
+                continue
+            moved = (*(n for n in order if n != loop), loop)
+            if self._may_be(moved) and independent(self.definition, self.update, moved, loop):
+                return moved, loop
+        return order, None
 
 
 def _share_places(update: Update, dims: tuple[str, ...]) -> bool:
@@ -122,22 +212,3 @@ def _share_places(update: Update, dims: tuple[str, ...]) -> bool:
         any(isinstance(n, Access) for n in place) and not any(isinstance(n, Var) and n.name in dims for n in place)
         for place in places
     )
-
-
-def _threaded(
-    definition: Stage,
-    update: Update,
-    found: UpdateFacts,
-    order: tuple[str, ...],
-    vector: str | None,
-    threads: int,
-    strict: bool,
-) -> tuple[tuple[str, ...], str | None]:
-    """The order with a loop outermost that threads may share, the longest if none is there already."""
-    for loop in (*order[-1:], *sorted(order[:-1], key=found.trips, reverse=True)):
-        if loop == vector or found.trips(loop) < threads:
-            continue
-        moved = (*(n for n in order if n != loop), loop)
-        if may_reorder(definition, update, moved, strict) and independent(definition, update, moved, loop):
-            return moved, loop
-    return order, None

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
-from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.cost_models.taco2019 import arithmetic_cost, cost_of_values
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.stage_graph import reductions
+from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.operation_counts import work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.features.register_tiles import reduces_rows
+from tilesmith.scheduler.features.register_needs import register_need
+from tilesmith.scheduler.features.register_tiles import sums_alone
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
@@ -28,6 +32,7 @@ from tilesmith.scheduler.ir.schedule.schedule import (
 )
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.row_lanes import lanes_along
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import beside, few_iterations
 from tilesmith.scheduler.search.tile_sizes import Tiling
@@ -110,7 +115,9 @@ def _vector_of_output(
         return None if one is None else Vector(one.dim, one.lanes * order.vectors)
     if fused:
         return vector_of(output, computed_bytes, platform)
-    return wide_vector_of(output, computed_bytes, platform, reduces_rows(members.facts, members.output))
+    beside_it = prod(output.extent(dim_of(loop)) for loop in order.loops[: order.unrolled])
+    registers = beside_it * _registers_of_sum(members.facts, members.output, platform)
+    return wide_vector_of(output, computed_bytes, platform, registers)
 
 
 def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:
@@ -153,7 +160,7 @@ def _placement(
     outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
     outermost = [d for d in outermost if not (panel and d == stage.row)]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
-    vector = wide_vector_of(stage, computed_bytes, platform, reduces_rows(members.facts, name))
+    vector = wide_vector_of(stage, computed_bytes, platform, _registers_of_sum(members.facts, name, platform))
     vector = vector_of(stage, computed_bytes, platform) if panel else vector
     along = next(d for d in order if d not in beside(stage))
     if vector is not None and along != vector.dim:
@@ -197,31 +204,57 @@ def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
 def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
     """The vector of a stage: as many lanes as a register of the platform has for its widest type, along the stage's
     row; many shorter rows that fill part of a register are one vector each. None of less than two lanes."""
-    lanes, fewest = (size // computed_bytes for size in (platform.vector_bytes, platform.vector_unit.narrowest_bytes))
     if stage.row is None:
         return None
-    length = stage.extent(stage.row)
-    if length < lanes and length.bit_count() == 1 and stage.root_points >= PARAMS.short_rows * length:
-        lanes = max(fewest, length)
-    if lanes < 2 or length < lanes:
-        return None
-    return Vector(stage.row, lanes)
+    lanes = lanes_along(stage.extent(stage.row), stage.root_points, computed_bytes, platform)
+    return Vector(stage.row, lanes) if lanes else None
 
 
-def wide_vector_of(stage: StageFacts, computed_bytes: int, platform: Platform, rows: bool = False) -> Vector | None:
-    """The wide vector of a stage: as many lanes as a register has for what is stored, where what is computed takes no
-    more registers than a value may: bytes are loaded, looked up and stored a register at a time. One that reduces rows
-    takes all of these: of each row lines are read as a whole, several at a time. Short rows have shorter vectors: what
-    is left of them is computed point by point."""
+def wide_vector_of(
+    stage: StageFacts, computed_bytes: int, platform: Platform, registers_of_sum: float = 0.0
+) -> Vector | None:
+    """The wide vector of a stage: as many lanes as a register has for what is stored, or for what most of it is
+    computed in, where no value takes more registers than it may: bytes are loaded, compared, looked up and stored a
+    register at a time. Short rows have shorter vectors: what is left of them is computed point by point.
+
+    One of long sums, a vector of which takes so many registers, has as many as there are registers for, up to what a
+    value may take, in short rows too where few points are computed twice: sums side by side do not wait for each other,
+    and of each row lines are read as a whole. Terms are worked out one after the other."""
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
-    stored = platform.vector_bytes // (1 << (stage.bytes_per_point - 1).bit_length())
-    most = vector.lanes * platform.vector_unit.registers_per_value
-    lanes = most if rows else min(stored, most)
-    while lanes > vector.lanes and stage.extent(vector.dim) < PARAMS.wide_row_vectors * lanes:
+    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), _common_bytes(stage))
+    most, extent = vector.lanes * platform.vector_unit.registers_per_value, stage.extent(vector.dim)
+    sums = vector.lanes if not registers_of_sum else most
+    while sums > vector.lanes and sums // vector.lanes - 1 + registers_of_sum > platform.vector_registers:
+        sums //= 2
+    lanes = max(sums, min(platform.vector_bytes // narrow, most))
+    while lanes > vector.lanes and extent < PARAMS.wide_row_vectors * lanes:
+        if lanes <= sums and -extent % lanes <= PARAMS.register_tile_again * extent:
+            break
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
+
+
+def _common_bytes(stage: StageFacts) -> int:
+    """The fewest bytes that three quarters of a stage's operations are done in: those of a pattern of bits, whose parts
+    are bytes until they are joined. Those of the widest type where it has updates."""
+    counts = {int(type_[1:]) // 8: cost_of_values(operations) for type_, operations in stage.typed}
+    within = 0.0
+    for size in sorted(counts) if not stage.updates else ():
+        within += counts[size]
+        if 4 * within >= 3 * sum(counts.values()):
+            return size
+    return stage.computed_bytes
+
+
+def _registers_of_sum(facts: Facts, name: str, platform: Platform) -> float:
+    """Registers that a vector of a stage's long reduction takes, if points of other dims share nothing with it; else
+    0."""
+    if not sums_alone(facts, name):
+        return 0.0
+    stage, most = facts.definitions[name], platform.vector_registers
+    return max(register_need(replace(stage, values=(e,), updates=()), {}, most) for e in reductions(stage))
 
 
 def root_group(
@@ -233,7 +266,7 @@ def root_group(
 ) -> Group:
     """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory; those of `inlined`
     that it reads are computed in it. Threads share a dim that all updates keep in place, or else each update has
-    threads of its own."""
+    threads of its own, or they share the blocks of a sweep; the latter, too, where that dim does not come out even."""
     stage = facts.stages[name]
     here = _read_inline(facts, name, inlined)
     computed_bytes = max(facts.stages[n].computed_bytes for n in (name, *here))
@@ -249,7 +282,13 @@ def root_group(
     loops = (*(inner(d) for d in reversed(unrolled)), *map(inner, looped))
     shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
     parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
-    vector = wide_vector_of(stage, computed_bytes, platform, reduces_rows(facts, name))
+    registers = prod(map(stage.extent, unrolled)) * _registers_of_sum(facts, name, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform, registers)
+    if shared is not None and stage.updates and stage.extent(shared) % platform.threads:  # some would wait
+        updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
+        found = sweep(facts.definitions[name], updates)
+        if found is not None and found.shared and stage.extent(shared) < stage.extent(found.dim) // found.rows:
+            return Group(name, loops, (), None, vector, unrolled, placements, updates)
     updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
     return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
 

@@ -66,10 +66,14 @@ void tilesmith_equalise_release(void);
 #include <omp.h>
 #define PRAGMA(text) _Pragma(#text)
 #define PARALLEL(n) PRAGMA(omp parallel for schedule(dynamic, n)) /* n iterations at a time */
+#define PARALLEL_ORDERED PRAGMA(omp parallel for ordered schedule(dynamic, 1)) /* ORDERED ends one by one */
+#define ORDERED PRAGMA(omp ordered)
 #define THREADS omp_get_max_threads()
 #define THREAD omp_get_thread_num()
 #else
 #define PARALLEL(n)
+#define PARALLEL_ORDERED
+#define ORDERED
 #define THREADS 1
 #define THREAD 0
 #endif
@@ -78,6 +82,7 @@ void tilesmith_equalise_release(void);
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 
 enum { LINE = 64 }; /* bytes of a cache line */
+enum { CROWDED = 2048 }; /* bytes apart rows share too few sets */
 enum { BLOCKS = 4 }; /* blocks of memory in use at once, at most */
 
 INLINE int64_t ts_min(int64_t a, int64_t b) { return a < b ? a : b; }

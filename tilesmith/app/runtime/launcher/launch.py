@@ -61,6 +61,7 @@ def main() -> None:
 
     def first_process() -> int:
         namespaces.own_processes_only(libc)
+        namespaces.own_shared_memory(libc)
         return namespaces.in_child(libc, program)
 
     # bubblewrap makes all other namespaces itself. Killed while it does, it would leave a process that waits for ever,

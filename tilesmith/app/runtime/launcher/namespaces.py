@@ -11,7 +11,7 @@ from collections.abc import Callable
 _NEW_MOUNTS, _NEW_NAMES, _NEW_MESSAGES = 0x0002_0000, 0x0400_0000, 0x0800_0000
 _NEW_USERS, _NEW_PROCESSES, _NEW_NETWORK = 0x1000_0000, 0x2000_0000, 0x4000_0000
 _ALL = _NEW_MOUNTS | _NEW_NAMES | _NEW_MESSAGES | _NEW_PROCESSES | _NEW_NETWORK
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 18
 _CAPBSET_DROP, _CAPABILITIES = 24, 64
 _CAPABILITY_VERSION = 0x2008_0522
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
@@ -34,6 +34,12 @@ def own_processes_only(libc: ctypes.CDLL) -> bool:
     """True if `/proc` shows the processes of this namespace and no others from now on. Called by its first process."""
     libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
     return bool(libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None) == 0)
+
+
+def own_shared_memory(libc: ctypes.CDLL) -> None:
+    """Shared memory by name lies in the working folder from now on, where the namespace has mounts of its own: without
+    any Clang's OpenMP does not start."""
+    libc.mount(os.fsencode(os.getcwd()), b"/dev/shm", None, _MS_BIND, None)
 
 
 def drop_capabilities(libc: ctypes.CDLL) -> None:

@@ -1,4 +1,4 @@
-"""/v1/projects: results of commits recorded, asked for as baselines, listed; badges."""
+"""/v1/projects: results of commits recorded, asked for as baselines, listed, deleted; badges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilesmith.app.service import holdings
 from tilesmith.app.service.baselines import repository, schemas
 from tilesmith.app.service.baselines.repository import Commit, Filters, Stored
 from tilesmith.app.service.bodies import described, json_body, text
-from tilesmith.app.service.context import Bearer, Read, Services, Submit, TokenName, authenticated
+from tilesmith.app.service.context import Admin, Bearer, Read, Services, Submit, TokenName, authenticated
 from tilesmith.app.service.paging import Paging, next_page
 from tilesmith.app.service.times import instant
 
@@ -82,6 +82,18 @@ def history(
     found = repository.page(services.db, project, filters, after, paging.limit + 1)
     page = next_page(found, [(s.recorded_us, s.id) for s in found], RESULTS, paging.limit)
     return schemas.ProjectResultList(items=[_result(s) for s in page.items], next_cursor=page.next_cursor)
+
+
+@router.delete(
+    "/{project}/results", dependencies=[Admin], operation_id="deleteResults", summary="Delete results of a project"
+)
+def delete(
+    project: ProjectName, services: Services, only: Annotated[schemas.ResultFilters, Query()]
+) -> schemas.Deleted:
+    """All of them, or those that the filters take: of a branch that is gone, of a pipeline with another name now. A
+    filter that there is not is refused: without it more would be deleted."""
+    services.baselines.check(project)
+    return schemas.Deleted(results=repository.remove(services.db, project, Filters(**only.model_dump())))
 
 
 @router.get(

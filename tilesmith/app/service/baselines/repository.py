@@ -1,14 +1,15 @@
-"""Rows of results. They are added and never changed: of a series at a commit, the newest counts."""
+"""Rows of results. They are added, and deleted, and never changed: of a series at a commit, the newest counts."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, and_, delete, func, insert, select, tuple_
 
 from tilesmith.app.comparison.results import Measured, Result, Series
 from tilesmith.app.service import holdings
@@ -16,6 +17,8 @@ from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key
 from tilesmith.app.service.schedules.answers import compact
 from tilesmith.app.service.tables import results
+
+BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,29 @@ class Filters:
 def add(db: Database, at: Commit, found: Iterable[Result], token: str | None, now_us: int) -> tuple[Stored, ...]:
     """Keeps results of a commit, all or none, as the client's that asks."""
     stored = tuple(Stored(str(uuid.uuid4()), at.branch, at.commit, r, token, now_us) for r in found)
-    rows = [_row(at.project, s) for s in stored]
-    size = sum(len(value) for row in rows for value in row.values() if isinstance(value, str | bytes))
+    owner = holdings.owner()
+    rows = [row | {"owner": owner, "bytes": _bytes(row)} for row in (_row(at.project, s) for s in stored)]
     with db.write() as connection:
         connection.execute(insert(results), rows)
-        holdings.change(db, connection, holdings.owner(), 0, size)
+        holdings.change(db, connection, owner, 0, sum(row["bytes"] for row in rows))
     return stored
+
+
+def remove(db: Database, project: str, filters: Filters) -> int:
+    """Deletes results of a project, some at a time; how many there were."""
+    c, removed = results.c, 0
+    some = select(c.id).where(c.project == project, *_where(filters)).limit(BATCH)
+    while True:
+        with db.write() as connection:
+            gone = connection.execute(delete(results).where(c.id.in_(some)).returning(c.owner, c.bytes)).all()
+            sizes: Counter[str] = Counter()
+            for row in gone:
+                sizes[row.owner] += row.bytes
+            for owner, size in sizes.items():
+                holdings.change(db, connection, owner, 0, -size)
+        removed += len(gone)
+        if len(gone) < BATCH:
+            return removed
 
 
 def of_branch(db: Database, project: str, branch: str) -> tuple[Stored, ...]:
@@ -144,6 +164,11 @@ def _row(project: str, stored: Stored) -> dict[str, Any]:
         "token": stored.token,
         "recorded_us": stored.recorded_us,
     }
+
+
+def _bytes(row: Mapping[str, Any]) -> int:
+    """The bytes of the texts of a row, which is what its owner may be told to have stored."""
+    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 
 def _stored(row: Any) -> Stored:

@@ -131,6 +131,22 @@ class Recorded(BaseModel):
     changes: list[Change]
 
 
+class ResultFilters(BaseModel, extra="forbid"):
+    """Filters of the results of a project; those that are not given take all."""
+
+    branch: str | None = Field(None, max_length=255)
+    commit: str | None = Field(None, max_length=255)
+    pipeline: str | None = Field(None, max_length=255)
+    platform: str | None = Field(None, max_length=255)
+    variant: str | None = Field(None, max_length=255)
+
+
+class Deleted(BaseModel):
+    """The number of results that were deleted."""
+
+    results: int
+
+
 class ProjectResultList(BaseModel):
     """A page of results, the newest first."""
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BeforeValidator
 
 from tilesmith.app.service.context import Services
@@ -84,6 +84,13 @@ def _wanted(
         until=microseconds(until),
     )
     return Wanted(q, fields, filters, order)
+
+
+@router.get("/schedules", dependencies=[Page])
+def schedules_elsewhere(request: Request) -> RedirectResponse:
+    """The list is the first page; its address stands above that of each schedule."""
+    query = request.url.query
+    return RedirectResponse(f"/?{query}" if query else "/", 308)
 
 
 @router.get("/", dependencies=[Page], response_class=HTMLResponse)

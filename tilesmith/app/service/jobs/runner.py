@@ -46,7 +46,7 @@ from tilesmith.app.service.measurements import repository as measurement_rows
 from tilesmith.app.service.metrics import Metrics
 from tilesmith.app.service.platforms.machine_names import machine_name
 from tilesmith.app.service.schedules import repository as schedule_rows
-from tilesmith.app.service.schedules.answers import Answer, Decided, Generated, compact
+from tilesmith.app.service.schedules.answers import ANSWER, Answer, Decided, Generated, compact
 from tilesmith.app.service.schedules.engine import Engine
 from tilesmith.app.service.schedules.service import candidates_of, source_of, store
 from tilesmith.app.service.settings import Settings
@@ -319,7 +319,7 @@ class JobRunner:
 
     def task(self, job_id: str, schedule_id: str) -> Task:
         """A schedule with all that a job on it needs. ApiError `schedule_not_found`."""
-        kept = schedule_rows.others(self._db, schedule_id)
+        kept = schedule_rows.kept(self._db, schedule_id)
         if not kept:
             raise ApiError("schedule_not_found", "the schedule is gone")
         settings = self._settings
@@ -486,11 +486,11 @@ class Watch:
     def schedule(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The document of the job's schedule, and its forms, those of its candidates among them."""
         db, schedule_id = self._runner._db, self._claim.schedule_id
-        found = schedule_rows.find(db, schedule_id)
-        if found is None:
+        kept = schedule_rows.kept(db, schedule_id)
+        if not kept:
             raise ApiError("schedule_not_found", "the schedule is gone")
         candidates = candidates_of(db, self._runner._engine, schedule_id)
-        return json.loads(found.content), candidates | schedule_rows.others(db, schedule_id)
+        return json.loads(kept.pop(ANSWER)), candidates | kept
 
     def keep_tuned(self, answer: Answer, outcome: Outcome) -> None:
         stored = self._runner.stored

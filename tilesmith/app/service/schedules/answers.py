@@ -27,8 +27,6 @@ EXPLANATION = "explain"
 """The form with every decision."""
 DECIDED = "schedule.json"
 """The form that is the schedule as data."""
-REPEATING = (EXPLANATION, DECIDED)
-"""Forms that repeat parts of the answer."""
 
 MEDIA_TYPES = {
     ANSWER: "application/json",

@@ -29,6 +29,7 @@ from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.plugins import load_plugins
 from tilesmith.app.service.bodies import SMALL_BYTES, parse_model
 from tilesmith.app.service.errors import ApiError, token_limit
+from tilesmith.app.service.remembered import Remembered
 from tilesmith.app.service.schedules.answers import (
     Answer,
     Decided,
@@ -56,6 +57,8 @@ START_S = 60.0  # the longest time for a process to be forked, and for it to war
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between processes that do not come up
 ATTEMPTS = 2
 BYTES_A_STAGE = 512  # of a document, about
+KNOWN = 64  # of late, whose processes are known
+MOST_PASSED = 4  # times that another process has taken other work
 LONG_NICE = 5
 """The niceness of processes that take long work: where that has a core for seconds, answers and short work go first."""
 OURS = "service"
@@ -73,14 +76,17 @@ class _OutOfTime(BaseException):
 
 @dataclass(eq=False, slots=True)
 class _Work:
-    """A call for a process, and the future of its result."""
+    """A call for a process, and the future of its result. A process that has worked `about` the same knows some of it;
+    work is left to that one while it is busy, but not more often than it may be `passed` over."""
 
     client: str
     short: bool
     limit_s: float
     function: Callable[..., Any]
     arguments: tuple[object, ...]
+    about: tuple[object, ...] = ()
     future: Future[Any] = field(default_factory=Future)
+    passed: int = MOST_PASSED
     attempts: int = 0
     began: float = 0.0
     killed: bool = False
@@ -113,6 +119,7 @@ class Engine:
         count = settings.schedule_workers or THREADS
         self._slots = [_Slot(only_short=0 < n == count - 1) for n in range(count)]
         self._queue: FairQueue[_Work] = FairQueue()
+        self._homes: Remembered[object, _Slot] = Remembered(KNOWN)
         self._unfinished = 0
         self._closed = threading.Event()
         self._watching: threading.Thread | None = None
@@ -143,10 +150,12 @@ class Engine:
 
     async def key(self, question: Question, spent_s: float = 0.0) -> str:
         """The id of the answer, of a question that took `spent_s` to be read so far."""
-        return await self.run(self.functions.key, question, reading=True, spent_s=spent_s)
+        about = _document(question)
+        return await self.run(self.functions.key, question, reading=True, spent_s=spent_s, about=about)
 
     async def answer(self, question: Question, schedule_id: str | None = None) -> Answer:
-        return await self.run(self.functions.answer, question, schedule_id)
+        about = (*_document(question), schedule_id)
+        return await self.run(self.functions.answer, question, schedule_id, about=about)
 
     async def derive(self, name: str, pipeline: bytes, platform: bytes, schedule: bytes) -> bytes:
         return await self.run(self.functions.derive, name, pipeline, platform, schedule, self.settings.limits)
@@ -154,8 +163,8 @@ class Engine:
     async def candidates(self, question: Question, schedule_id: str, schedule: bytes) -> dict[str, str]:
         return await self.run(self.functions.candidates, question, schedule_id, schedule)
 
-    async def code(self, decided: Decided) -> Generated:
-        return await self.run(self.functions.generate, decided, self.settings.limits)
+    async def code(self, decided: Decided, schedule_id: str) -> Generated:
+        return await self.run(self.functions.generate, decided, self.settings.limits, about=(schedule_id,))
 
     def generate(self, decided: Decided) -> Generated:
         """The C of a stored schedule, waited for; ApiError where there is none. For threads of jobs."""
@@ -174,26 +183,36 @@ class Engine:
         return result
 
     async def run(
-        self, function: Callable[..., T | ApiError], *arguments: object, reading: bool = False, spent_s: float = 0.0
+        self,
+        function: Callable[..., T | ApiError],
+        *arguments: object,
+        reading: bool = False,
+        spent_s: float = 0.0,
+        about: tuple[object, ...] = (),
     ) -> T:
         """The result of a function of plain data; raises the ApiError that it returns, `busy`, `token_limit`, `timeout`
         or `worker_lost`. With `reading`, it has the time that a document may take to be read and checked, less
-        what is `spent_s` of it."""
-        made = self.submit(function, *arguments, reading=reading, spent_s=spent_s)
+        what is `spent_s` of it. A process that has worked `about` the same is preferred."""
+        made = self.submit(function, *arguments, reading=reading, spent_s=spent_s, about=about)
         result: T | ApiError = await asyncio.wrap_future(made)
         if isinstance(result, ApiError):
             raise result
         return result
 
     def submit(
-        self, function: Callable[..., Any], *arguments: object, reading: bool = False, spent_s: float = 0.0
+        self,
+        function: Callable[..., Any],
+        *arguments: object,
+        reading: bool = False,
+        spent_s: float = 0.0,
+        about: tuple[object, ...] = (),
     ) -> Future[Any]:
         """The result to be, in the turn of who asks; ApiError `busy`, `token_limit`, `not_ready`."""
         limit_s = self.settings.schedule_timeout_s
         if reading:
             limit_s = max(self.settings.read_timeout_s - spent_s, self.settings.read_timeout_s / 8)
         short = _stages(arguments) <= self.settings.schedule_short_stages
-        work = _Work(asker.get(), short, limit_s, function, arguments)
+        work = _Work(asker.get(), short, limit_s, function, arguments, about)
         with self._lock:
             self._check(work.client)
             self._unfinished += 1
@@ -214,18 +233,27 @@ class Engine:
             raise ApiError("busy", "as many documents as the service takes at once are being worked on")
 
     def _dispatch(self) -> None:
-        """Gives what waits to the slots that are free; slots without a process get one."""
+        """Gives what waits to the slots that are free, first what they know; slots without a process get one."""
         with self._lock:
-            for slot in self._slots:
-                if self._closed.is_set() or not len(self._queue):
-                    return
-                if slot.executor is None:
-                    self._start(slot)
-                while slot.ready and slot.work is None:
-                    work = self._queue.pop(slot.only_short)
-                    if work is None:
-                        break
-                    self._begin(slot, work)
+            for suits in (self._suits, _any):
+                for slot in self._slots:
+                    if self._closed.is_set() or not len(self._queue):
+                        return
+                    if slot.executor is None:
+                        self._start(slot)
+                    while slot.ready and slot.work is None:
+                        work = self._queue.pop(slot.only_short, partial(suits, slot))
+                        if work is None:
+                            break
+                        self._begin(slot, work)
+
+    def _suits(self, slot: _Slot, work: _Work) -> bool:
+        """False where another slot knows what the work is about, which is left to that one this time."""
+        homes = [home for x in work.about if (home := self._homes.get(x)) is not None]
+        if not homes or slot in homes or work.passed == 0:
+            return True
+        work.passed -= 1
+        return False
 
     def _start(self, slot: _Slot) -> Future[Any]:
         """Begins a slot's process, which takes a while; the time of no work runs meanwhile."""
@@ -270,6 +298,8 @@ class Engine:
             self._leave(work)
             return
         work.attempts += 1
+        for x in work.about:
+            self._homes.put(x, slot)
         slot.work = work
         limit_s = work.limit_s if self.settings.schedule_workers else None
         assert slot.executor is not None
@@ -376,6 +406,15 @@ class Engine:
         if had_processes:
             executors.clear()
             gc.collect()  # semaphores go with the last who knows them; Python warns of those that are left
+
+
+def _any(_slot: _Slot, _work: _Work) -> bool:
+    return True
+
+
+def _document(question: Question) -> tuple[bytes, ...]:
+    """The document that work is about, where it is one in bytes."""
+    return (question.pipeline,) if isinstance(question, Question) and isinstance(question.pipeline, bytes) else ()
 
 
 def _model(body: bytes, model: type[M]) -> M | ApiError:

@@ -7,6 +7,7 @@ with an expected time, and set right when it has ended. A client that comes (bac
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, TypeVar
@@ -51,8 +52,9 @@ class FairQueue(Generic[T]):
         found.active += 1
         found.waiting[short].append((next(self._numbers), work))
 
-    def pop(self, only_short: bool) -> T | None:
-        """The next work; None where none waits (of the short lane, if only that is wanted)."""
+    def pop(self, only_short: bool, suits: Callable[[T], bool] = lambda _: True) -> T | None:
+        """The next work of the client whose turn it is, the first that suits; None where none waits (of the short lane,
+        if only that is wanted), or none suits."""
         heads = [
             (c.used_s + c.charged_s, lane[0][0], short, c)
             for c in self._clients.values()
@@ -62,8 +64,14 @@ class FairQueue(Generic[T]):
         if not heads:
             return None
         _, _, short, chosen = min(heads, key=lambda head: head[:2])
+        lane = chosen.waiting[short]
+        place = next((n for n, (_, work) in enumerate(lane) if suits(work)), None)
+        if place is None:
+            return None
+        _, found = lane[place]
+        del lane[place]
         chosen.charged_s += EXPECTED_S[short]
-        return chosen.waiting[short].popleft()[1]
+        return found
 
     def end(self, client: str, short: bool, seconds: float) -> None:
         """Work that was popped has ended and took so long. Clients without any are forgotten."""

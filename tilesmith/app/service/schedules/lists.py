@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import eq
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
 
 from tilesmith.app.service.db import Database
 from tilesmith.app.service.paging import Key, Page, PageRequest, Position, Sorted, in_order, next_page
@@ -158,7 +160,11 @@ def _walked(
     """A page in the order of a name that each source has another value of: one source after the other."""
     name, found = order[0].column.name, list[Any]()
     back = order[0].descending != (position is not None and position.backwards)
-    for source in sorted(wanted.sources or (), key=lambda source: source.fixed[name], reverse=back):
+    sources = sorted(wanted.sources or (), key=lambda source: source.fixed[name], reverse=back)
+    if position is not None and position.key:
+        start = str(position.key[0])
+        sources = [s for s in sources if s.fixed[name] == start or (s.fixed[name] < start) == back]
+    for source in sources:
         if len(found) == count:
             break
         found += _rows(connection, wanted.within(source), order, position, count - len(found))
@@ -209,13 +215,17 @@ def summary(db: Database, schedule_id: str) -> Any | None:
 
 
 def count(db: Database, filters: Filters) -> str:
-    """The number of schedules in words; what is not kept is counted up to COUNTED."""
+    """The number of schedules in words; what is not kept is counted up to COUNTED. That of schedules by their names is
+    kept, and of a search, too, all of whose words are found in names alone."""
     with db.read() as connection:
-        if replace(filters, pipeline=None, platform=None, method=None) == Filters():
-            t = schedule_tallies.c
-            named = (t[column] == name for column, name in _names(connection, filters).items())
-            query = select(func.coalesce(func.sum(t.made), 0)).where(*named)
-            return _number(int(connection.execute(query).scalar_one()))
+        if replace(filters, pipeline=None, platform=None, method=None, search=None) == Filters():
+            words = _words(connection, filters)
+            if not any(word.tags or word.started for word in words):
+                t = schedule_tallies.c
+                named = [t[column] == name for column, name in _names(connection, filters).items()]
+                said = [or_(false(), *(t[c.name].in_(names) for c, names in word.names if names)) for word in words]
+                query = select(func.coalesce(func.sum(t.made), 0)).where(*named, *said)
+                return _number(int(connection.execute(query).scalar_one()))
         wanted = _wanted(connection, filters)
         sources = () if wanted.sources is None else (or_(false(), *(source.condition for source in wanted.sources)),)
         some = select(schedules.c.id).where(*wanted.conditions, *sources).limit(COUNTED + 1).subquery()
@@ -248,10 +258,15 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Rows that a word of a search stands for, and the values that all of these have, by column."""
+    """Rows that a word of a search stands for, and the values that all of these have, by column. A common word has many
+    sources, few of which are read: a condition is made when it is."""
 
-    condition: ColumnElement[bool]
+    made: Callable[[], ColumnElement[bool]]
     fixed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def condition(self) -> ColumnElement[bool]:
+        return self.made()
 
 
 def _wanted(connection: Connection, filters: Filters, order: Order = "newest") -> _Wanted:
@@ -260,9 +275,9 @@ def _wanted(connection: Connection, filters: Filters, order: Order = "newest") -
     if filters.degraded is not None:
         found.append(s.degraded.is_not(None) if filters.degraded else s.degraded.is_(None))
     if filters.tag is not None:
-        found.append(_tagged(schedule_tags.c.tag == filters.tag))
+        found.append(_of_tag(connection, filters.tag))
     found += _span(connection, filters, order)
-    words = [_meanings(connection, word) for word in (filters.search or "").lower().split()]
+    words = _words(connection, filters)
     if not words:
         return _Wanted(tuple(found), fixed=names)
     first = words.pop(min(range(len(words)), key=lambda n: words[n].count))  # the others, its rows are held to
@@ -294,8 +309,22 @@ def _span(connection: Connection, filters: Filters, order: Order) -> list[Column
         return [false()]
     if _is_sqlite(connection):
         return span if count <= FEW else _between(made + 0, filters)  # no index leads from an expression to its rows
-    ids = func.array(select(schedules.c.id).where(*span).scalar_subquery())
-    return [schedules.c.id == func.any(ids)] if count <= FEW else span
+    return [_by_ids(select(schedules.c.id).where(*span))] if count <= FEW else span
+
+
+def _of_tag(connection: Connection, tag: str) -> ColumnElement[bool]:
+    """The condition of a tag: rows are sought by their ids where they are few. PostgreSQL takes rows after a place in
+    an order for fewer than they are, and would read all of these."""
+    tagged = schedule_tags.c.tag == tag
+    some = select(schedule_tags.c.schedule_id).where(tagged).limit(FEW + 1).subquery()
+    if _is_sqlite(connection) or connection.execute(select(func.count()).select_from(some)).scalar_one() > FEW:
+        return _tagged(tagged)
+    return _by_ids(select(schedule_tags.c.schedule_id).where(tagged))
+
+
+def _by_ids(ids: Select[tuple[str]]) -> ColumnElement[bool]:
+    """The rows of these ids, which PostgreSQL finds first."""
+    return schedules.c.id == func.any(func.array(ids.scalar_subquery()))
 
 
 def _between(time: ColumnElement[Any], filters: Filters) -> list[ColumnElement[bool]]:
@@ -340,9 +369,11 @@ class _Meanings:
 
     def sources(self) -> tuple[_Source, ...]:
         """A source for each."""
-        found = [_Source(column == name, {column.name: name}) for column, names in self.names for name in names]
+        found = [
+            _Source(partial(eq, column, name), {column.name: name}) for column, names in self.names for name in names
+        ]
         others = (*(_tagged(schedule_tags.c.tag == tag) for tag in self.tags), *self.started)
-        return (*found, *map(_Source, others))
+        return (*found, *(_Source(partial(and_, other)) for other in others))
 
     def condition(self, sought: bool) -> ColumnElement[bool]:
         """One for all of them. Unless `sought`, no index is to lead to their rows: none does from an expression."""
@@ -350,6 +381,10 @@ class _Meanings:
         return or_(
             false(), *named, *([_tagged(schedule_tags.c.tag.in_(self.tags))] if self.tags else ()), *self.started
         )
+
+
+def _words(connection: Connection, filters: Filters) -> list[_Meanings]:
+    return [_meanings(connection, word) for word in (filters.search or "").lower().split()]
 
 
 def _meanings(connection: Connection, word: str) -> _Meanings:

@@ -14,7 +14,6 @@ from sqlalchemy import (
     Column,
     Connection,
     Executable,
-    Select,
     bindparam,
     case,
     delete,
@@ -31,19 +30,12 @@ from tilesmith.app.service import holdings
 from tilesmith.app.service.db import Database, now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.schedules.answers import ANSWER, Answer, compact, is_made, media_type
-from tilesmith.app.service.schedules.packing import (
-    pack,
-    pack_one,
-    unpack,
-    unpack_one,
-    with_answered,
-    without_answered,
-)
+from tilesmith.app.service.schedules.packing import pack, pack_one, unpack, unpack_one
 from tilesmith.app.service.tables import (
     jobs,
-    kept_forms,
     made_forms,
     measurements,
+    packed_forms,
     results,
     schedule_names,
     schedule_tallies,
@@ -70,41 +62,34 @@ class Content:
 
 def find(db: Database, schedule_id: str) -> Content | None:
     """The document of a schedule."""
-    with db.read() as connection:
-        packed = connection.execute(_ANSWER, {"id": schedule_id}).scalar_one_or_none()
-    return None if packed is None else Content(media_type(ANSWER), unpack_one(packed))
+    return _content(ANSWER, kept(db, schedule_id).get(ANSWER))
 
 
 def find_form(db: Database, schedule_id: str, name: str) -> Content | None:
     """One form of a schedule but its document; None where it is not kept and has not been made, or there is none."""
+    return form_or_kept(db, schedule_id, name)[0]
+
+
+def form_or_kept(db: Database, schedule_id: str, name: str) -> tuple[Content | None, dict[str, bytes]]:
+    """The result of `find_form`; and the forms that are kept, which it may be made of, where it has not been made."""
     content = _made(db, schedule_id, name) if is_made(name) else None
-    if content is None:
-        content = others(db, schedule_id).get(name)
+    forms = kept(db, schedule_id) if content is None else {}
+    return _content(name, forms.get(name) if content is None else content), forms
+
+
+def _content(name: str, content: bytes | None) -> Content | None:
     return None if content is None else Content(media_type(name), content)
 
 
-def kept(db: Database, schedule_id: str) -> tuple[bytes, dict[str, bytes]] | None:
-    """The document of a schedule, and its other forms that are kept, by name."""
+def kept(db: Database, schedule_id: str) -> dict[str, bytes]:
+    """The forms of a schedule that are kept, by name, its document among them; empty where there is no schedule."""
     with db.read() as connection:
-        row = connection.execute(_FORMS, {"id": schedule_id}).first()
-    if row is None:
-        return None
-    answer, forms = unpack_one(row.answer), unpack(row.others)
-    return answer, with_answered(forms, answer)
+        packed = connection.execute(_FORMS, {"id": schedule_id}).scalar_one_or_none()
+    return {} if packed is None else unpack(packed)
 
 
-def others(db: Database, schedule_id: str) -> dict[str, bytes]:
-    """The forms of a schedule that are kept but for its document, by name."""
-    found = kept(db, schedule_id)
-    return {} if found is None else found[1]
-
-
-def _of_id(*columns: Column[bytes]) -> Select[*tuple[Any, ...]]:
-    """The query of columns of a schedule, made once: that would take as long as the look into the store."""
-    return select(*columns).where(kept_forms.c.schedule_id == bindparam("id"))
-
-
-_ANSWER, _FORMS = _of_id(kept_forms.c.answer), _of_id(kept_forms.c.answer, kept_forms.c.others)
+_FORMS = select(packed_forms.c.content).where(packed_forms.c.schedule_id == bindparam("id"))
+"""Made once: that would take as long as the look into the store."""
 
 
 def _made(db: Database, schedule_id: str, name: str) -> bytes | None:
@@ -146,9 +131,7 @@ def remove_made(db: Database, wanted: int, most: int) -> tuple[int, int]:
 def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], created_at: str, owner: str) -> bool:
     """Stores an answer in all its forms, or nothing where the store has it: whether it was new."""
     body = compact(answer.body | {"version": answer.version, "created_at": created_at, "links": links}).encode()
-    others = pack(without_answered(answer.forms, answer.body))
-    forms = {"schedule_id": answer.id, "answer": pack_one(body), "others": others}
-    size = len(forms["answer"]) + len(forms["others"])
+    packed = pack({ANSWER: body, **answer.forms})
     row = {
         "id": answer.id,
         "pipeline_id": answer.pipeline.id,
@@ -163,14 +146,14 @@ def add(db: Database, answer: Answer, created_us: int, links: dict[str, str], cr
         "used_us": created_us,
         "predicted_ms": predicted_ms(answer.body["predicted"]),
         "owner": owner,
-        "bytes": size,
+        "bytes": len(packed),
     }
     with db.write() as connection:
         if not db.insert_new(connection, schedules, row):
             return False
-        connection.execute(_KEPT, forms)
+        connection.execute(_PACKED, {"schedule_id": answer.id, "content": packed})
         _tally(db, connection, row)
-        holdings.change(db, connection, owner, 1, size)
+        holdings.change(db, connection, owner, 1, len(packed))
     return True
 
 
@@ -186,7 +169,7 @@ def _counted() -> Executable:
     return update(schedule_tallies).where(*(t[name] == bindparam(f"of_{name}") for name in TALLIED)).values(values)
 
 
-_KEPT, _COUNTED = kept_forms.insert(), _counted()
+_PACKED, _COUNTED = packed_forms.insert(), _counted()
 
 
 def _tally(db: Database, connection: Connection, row: Mapping[str, Any]) -> None:

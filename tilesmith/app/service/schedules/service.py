@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import structlog
 
@@ -22,6 +23,7 @@ from tilesmith.app.service.platforms.service import Platforms
 from tilesmith.app.service.remembered import Remembered
 from tilesmith.app.service.schedules import repository
 from tilesmith.app.service.schedules.answers import (
+    ANSWER,
     CANDIDATES_FORM,
     CODE_FORMS,
     SOURCE_FORM,
@@ -46,6 +48,7 @@ from tilesmith.scheduler.search import explain
 from tilesmith.scheduler.search.written import METHOD
 
 log = structlog.get_logger("tilesmith.schedules")
+Found = TypeVar("Found")
 
 FORMS = (
     "code.c",
@@ -128,7 +131,7 @@ class Schedules:
         self._metrics = metrics
         self._known: Remembered[bytes, tuple[str, Options]] = Remembered(settings.schedule_cache)
         self.uses = Uses(settings)
-        self._flights: dict[str, asyncio.Task[bool]] = {}
+        self._flights: dict[str, asyncio.Task[tuple[Content | None, bool]]] = {}
 
     async def known(self, body: bytes) -> Asked | None:
         """The answer to a ScheduleRequest that was answered before, if the store still has it.
@@ -181,8 +184,7 @@ class Schedules:
             content = await asyncio.to_thread(repository.find, self._db, schedule_id)
         new = False
         if content is None:
-            new = await self._make(schedule_id, question)
-            content = await asyncio.to_thread(repository.find, self._db, schedule_id)
+            content, new = await self._make(schedule_id, question)
             if content is None:
                 raise ApiError("schedule_not_found", "the schedule was removed as soon as it was made")
         if not new:
@@ -218,30 +220,42 @@ class Schedules:
             given.get("estimates"),
         )
 
-    async def _make(self, schedule_id: str, question: Question) -> bool:
-        """Makes and stores the schedule; requests for one that is being made wait for it. Whether it was new."""
+    async def _make(self, schedule_id: str, question: Question) -> tuple[Content | None, bool]:
+        """Makes and stores the schedule; requests for one that is being made wait for it. What is stored, and whether
+        it was new."""
         flight = self._flights.get(schedule_id)
         if flight is not None:
-            await asyncio.shield(flight)
-            return False
+            content, _ = await asyncio.shield(flight)
+            return content, False
         flight = asyncio.create_task(self._make_first(schedule_id, question))
         self._flights[schedule_id] = flight
         flight.add_done_callback(lambda _: self._flights.pop(schedule_id, None))
         return await asyncio.shield(flight)
 
-    async def _make_first(self, schedule_id: str, question: Question) -> bool:
-        if await asyncio.to_thread(repository.find, self._db, schedule_id) is not None:
-            return False  # made since it was looked for
-        await asyncio.to_thread(holdings.check, self._db, self._settings, 1)
+    async def _make_first(self, schedule_id: str, question: Question) -> tuple[Content | None, bool]:
+        found = await asyncio.to_thread(self._found_or_allowed, schedule_id)
+        if found is not None:
+            return found, False  # made since it was looked for
         started = time.perf_counter()
         answer = await self._engine.answer(question, schedule_id)
-        new = await asyncio.to_thread(store, self._db, answer, holdings.owner())
+        content, new = await asyncio.to_thread(self._stored, answer)
         seconds = time.perf_counter() - started
         self._metrics.schedule_seconds.observe(seconds)
         tracing.phases(answer.body.get("timings_ms", {}))
         tracing.annotate(schedule_id=answer.id)
         log.info("scheduled", schedule=answer.id, pipeline=answer.pipeline.name, ms=round(1000 * seconds, 3))
-        return new
+        return content, new
+
+    def _found_or_allowed(self, schedule_id: str) -> Content | None:
+        """The document of a schedule. Where there is none, ApiError if the client may hold no more."""
+        found = repository.find(self._db, schedule_id)
+        if found is None:
+            holdings.check(self._db, self._settings, 1)
+        return found
+
+    def _stored(self, answer: Answer) -> tuple[Content | None, bool]:
+        new = store(self._db, answer, holdings.owner())
+        return repository.find(self._db, answer.id), new
 
     def get(self, schedule_id: str) -> Content:
         """The document of a schedule; ApiError `schedule_not_found`."""
@@ -261,9 +275,9 @@ class Schedules:
             return Content(media_type(name), source[CODE_FORMS[name]].encode())
         if is_of_candidates(name):
             return _found(await self._of_candidates(schedule_id, name), schedule_id)
-        found = await asyncio.to_thread(repository.find_form, self._db, schedule_id, name)
+        found, kept = await asyncio.to_thread(repository.form_or_kept, self._db, schedule_id, name)
         if found is None and is_made(name):
-            content = await self._made(schedule_id, name)
+            content = await self._made(schedule_id, name, kept)
             await asyncio.to_thread(repository.add_form, self._db, schedule_id, name, content)
             found = Content(media_type(name), content)
         return _found(found, schedule_id)
@@ -280,7 +294,7 @@ class Schedules:
 
     async def _of_candidates(self, schedule_id: str, name: str) -> Content | None:
         """The table of candidates or one of them as data, from the store where they were timed."""
-        kept = await asyncio.to_thread(repository.others, self._db, schedule_id)
+        kept = await asyncio.to_thread(repository.kept, self._db, schedule_id)
         if "candidates" in kept:
             found = kept.get(name)
         else:
@@ -288,20 +302,18 @@ class Schedules:
             found = texts[name].encode() if name in texts else None
         return None if found is None else Content(media_type(name), found)
 
-    async def _made(self, schedule_id: str, name: str) -> bytes:
-        """A form of MADE_FORMS, of this schedule or of a candidate of it; ApiError `schedule_not_found`."""
-        whole = await asyncio.to_thread(repository.kept, self._db, schedule_id)
-        if whole is None:
-            raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
-        answer, kept = whole
+    async def _made(self, schedule_id: str, name: str, kept: Mapping[str, bytes]) -> bytes:
+        """A form of MADE_FORMS, of this schedule or of a candidate of it, from the forms that are kept; ApiError
+        `schedule_not_found`."""
+        _found(kept, schedule_id)
         of, _, name = name.rpartition("/")
         schedule = (await self.form(schedule_id, f"{of}/schedule.json")).content if of else kept["schedule.json"]
         if name == "explain.txt":
             return (await asyncio.to_thread(explain.text_of, json.loads(kept["explain"]))).encode()
         if name == SOURCE_FORM:
-            return source_form((await self._engine.code(decided(answer, kept))).source)
+            return source_form((await self._engine.code(decided(kept), schedule_id)).source)
         if name == CANDIDATES_FORM:
-            again = asked_again(answer, kept, self._settings.limits)
+            again = asked_again(kept, self._settings.limits)
             return compact(await self._engine.candidates(again, schedule_id, schedule)).encode()
         return await self._engine.derive(name, kept["pipeline.json"], kept["platform.json"], schedule)
 
@@ -316,15 +328,15 @@ class Schedules:
             raise ApiError("candidate_not_found", f"the schedule has no candidate {rank}") from None
 
 
-def decided(answer: bytes, kept: Mapping[str, bytes]) -> Decided:
-    """The documents that the code of a schedule is made of, from its own and the forms that are kept."""
-    backend = json.loads(answer)["options"].get("backend")
+def decided(kept: Mapping[str, bytes]) -> Decided:
+    """The documents that the code of a schedule is made of, from the forms that are kept."""
+    backend = json.loads(kept[ANSWER])["options"].get("backend")
     return Decided(kept["pipeline.json"], kept["platform.json"], kept["schedule.json"], backend)
 
 
-def asked_again(answer: bytes, kept: Mapping[str, bytes], limits: Limits) -> Question:
-    """The question that a schedule answers, from its own document and the forms that are kept."""
-    document = json.loads(answer)
+def asked_again(kept: Mapping[str, bytes], limits: Limits) -> Question:
+    """The question that a schedule answers, from the forms that are kept."""
+    document = json.loads(kept[ANSWER])
     asked = document["options"]
     written = kept["schedule.json"] if document["method"] == METHOD else None
     return Question(
@@ -345,15 +357,14 @@ def asked_again(answer: bytes, kept: Mapping[str, bytes], limits: Limits) -> Que
 def candidates_of(db: Database, engine: Engine, schedule_id: str) -> dict[str, bytes]:
     """The form of candidates, made now where there is none; empty where they are kept. It waits: for threads
     of jobs."""
-    kept = repository.others(db, schedule_id)
+    kept = repository.kept(db, schedule_id)
     if "candidates" in kept:
         return {}
     found = repository.find_form(db, schedule_id, CANDIDATES_FORM)
     if found is not None:
         texts: dict[str, str] = json.loads(found.content)
     else:
-        answer = _found(repository.find(db, schedule_id), schedule_id)
-        again = asked_again(answer.content, kept, engine.settings.limits)
+        again = asked_again(_found(kept, schedule_id), engine.settings.limits)
         texts = engine.search(again, schedule_id, kept["schedule.json"])
         repository.add_form(db, schedule_id, CANDIDATES_FORM, compact(texts).encode())
     return {name: text.encode() for name, text in texts.items()}
@@ -365,8 +376,8 @@ def source_of(db: Database, engine: Engine, schedule_id: str) -> bytes:
     found = repository.find_form(db, schedule_id, SOURCE_FORM)
     if found is not None:
         return found.content
-    answer = _found(repository.find(db, schedule_id), schedule_id)
-    content = source_form(engine.generate(decided(answer.content, repository.others(db, schedule_id))).source)
+    kept = _found(repository.kept(db, schedule_id), schedule_id)
+    content = source_form(engine.generate(decided(kept)).source)
     repository.add_form(db, schedule_id, SOURCE_FORM, content)
     return content
 
@@ -378,10 +389,11 @@ def store(db: Database, answer: Answer, owner: str) -> bool:
     return repository.add(db, answer, created_us, links(answer.id), created_at, owner)
 
 
-def _found(content: Content | None, schedule_id: str) -> Content:
-    if content is None:
+def _found(what: Found | None, schedule_id: str) -> Found:
+    """The thing that was found of a schedule; ApiError `schedule_not_found` where it is None, or no forms."""
+    if not what:
         raise ApiError("schedule_not_found", f"there is no schedule {schedule_id[:64]!r}")
-    return content
+    return what
 
 
 def links(schedule_id: str) -> dict[str, str]:

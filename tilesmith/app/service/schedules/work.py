@@ -38,7 +38,7 @@ from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.codegen.c.prelude import entry_name
 from tilesmith.scheduler.codegen.halide import source as halide
 from tilesmith.scheduler.codegen.opencl.device_fit import misfits
-from tilesmith.scheduler.compiler import Options, decide, declared_buffers, generated, schedule_key
+from tilesmith.scheduler.compiler import Options, decide, generated, laid_out, schedule_key
 from tilesmith.scheduler.errors import InternalError, Problem, TilesmithError
 from tilesmith.scheduler.features.stage_figures import figures_of
 from tilesmith.scheduler.frontends.document import document as documents
@@ -49,6 +49,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule import document as schedule_document
 from tilesmith.scheduler.legality.verifier import check
+from tilesmith.scheduler.lowering import LoweringUnit
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, SearchResult, candidate_table, explain
 from tilesmith.scheduler.search.constraints import document as constraints_document
@@ -57,6 +58,8 @@ from tilesmith.scheduler.search.registry import method
 from tilesmith.scheduler.search.tile_costs import tile_costs
 from tilesmith.scheduler.search.written import priced
 from tilesmith.scheduler.strategies import document as strategies
+
+VERSION = version("tilesmith")
 
 
 def inspect(document: bytes, limits: Limits) -> PipelineIdentity | ApiError:
@@ -102,7 +105,10 @@ def import_content(name: str, content: bytes, limits: Limits) -> dict[str, Any] 
 def key(question: Question) -> str | ApiError:
     """The id of the schedule that answers the question, without making it."""
     try:
-        return schedule_key(*_load(question))
+        loaded = _load(question)
+        found = schedule_key(*loaded)
+        _LOADED.put(found, loaded)
+        return found
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
@@ -113,16 +119,16 @@ def answer(question: Question, schedule_id: str | None = None) -> Answer | ApiEr
     """The schedule, of that id where it is known already, or why there is none."""
     started = time.perf_counter()
     try:
-        pipeline, platform, options = _load(question)
+        pipeline, platform, options = _LOADED.get(schedule_id) or _load(question)
         parse_ms = 1000 * (time.perf_counter() - started)
         found = decide(pipeline, platform, _within(options, parse_ms), time.perf_counter)
         decided = time.perf_counter()
-        buffers = declared_buffers(found.plan, platform, options.backend)
+        unit = laid_out(found.plan, platform, options.backend)
         ended = time.perf_counter()
         timings = {"parse": parse_ms, **found.timings_ms, "buffers": 1000 * (ended - decided)}
         timings["total"] = 1000 * (ended - started)
         found_id = schedule_id or schedule_key(pipeline, platform, options)
-        return _answer(_Found(found_id, found, platform, buffers, timings), question)
+        return _answer(_Found(found_id, found, unit, timings), question)
     except TilesmithError as error:
         return _refusal(error, "/pipeline")
     except ApiError as error:
@@ -165,13 +171,13 @@ def derive(name: str, pipeline: bytes, platform: bytes, schedule: bytes, limits:
 def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
     """The C of a stored schedule, or of a candidate."""
     try:
-        machine = _platform(decided.platform.decode())
-        plan = _PLANS.get((decided.pipeline, decided.schedule))
-        if plan is None:
+        unit = _LAID_OUT.get((decided.pipeline, decided.platform, decided.schedule))
+        if unit is None:
             pipeline = documents.load(json.loads(decided.pipeline), limits)
             plan = rewrite(pipeline, schedule_document.from_document(json.loads(decided.schedule)))
             check(plan)
-        source = generated(plan, machine, time.perf_counter, decided.backend).source
+            unit = laid_out(plan, _platform(decided.platform.decode()), decided.backend)
+        source, plan, machine = generated(unit, decided.backend), unit.plan, unit.platform
         if not decided.priced:
             return Generated(source)
         options = SearchOptions(cost_model=decided.cost_model)
@@ -182,9 +188,12 @@ def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
         return _refusal(error, "")
 
 
-_PLANS: Remembered[tuple[bytes, bytes], Plan] = Remembered(8)
-"""The plans that this process has decided on last, by the documents of pipeline and schedule: who asks for a schedule
-often asks for its C next."""
+_LOADED: Remembered[str | None, tuple[Pipeline, platforms.Platform, Options]] = Remembered(8)
+"""The questions that this process has read last, by the ids of their answers, which are asked for next."""
+
+_LAID_OUT: Remembered[tuple[bytes, bytes, bytes], LoweringUnit] = Remembered(8)
+"""Plans that this process has decided on last, by the documents of pipeline, platform and schedule: who asks for a
+schedule often asks for its C next."""
 
 
 def _tiles(plan: Plan, platform: platforms.Platform) -> str:
@@ -255,46 +264,45 @@ def _refusal(error: TilesmithError, prefix: str) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A schedule that was decided, and the buffers that it declares."""
+    """A schedule that was decided, laid out."""
 
     id: str
     result: SearchResult
-    platform: platforms.Platform
-    buffers: tuple[tuple[str, int], ...]
+    unit: LoweringUnit
     timings_ms: dict[str, float]
 
 
 def _answer(found: _Found, question: Question) -> Answer:
-    plan = found.result.plan
+    plan, platform, buffers = found.unit.plan, found.unit.platform, found.unit.program.estimates
     pipeline, schedule = identity(plan.written), plan.schedule
     decided = schedule_document.to_document(schedule)
     body = {
         "id": found.id,
         "pipeline": pipeline.name,
         "pipeline_id": pipeline.id,
-        "platform": found.platform.name,
+        "platform": platform.name,
         "method": schedule.method,
         "options": question.options(),
         "degraded": schedule.degraded,
         **schedule_document.decisions(schedule),
         "predicted": plain(found.result.predicted.to_document()),
-        "buffers": [{"name": name, "bytes": count} for name, count in found.buffers],
+        "buffers": [{"name": name, "bytes": count} for name, count in buffers],
         "entry": entry_name(plan.written.name),
         **({"steps": [s.to_document() for s in found.result.trace.steps]} if found.result.trace.steps else {}),
-        "misfits": [m.to_document() for m in misfits(plan, found.platform)],
-        "warnings": list(size_warnings(plan.pipeline, found.buffers)),
+        "misfits": [m.to_document() for m in misfits(plan, platform)],
+        "warnings": list(size_warnings(plan.pipeline, buffers)),
         "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
     forms = _forms(found, pipeline, decided)
-    _PLANS.put((forms["pipeline.json"], forms["schedule.json"]), plan)
+    _LAID_OUT.put((forms["pipeline.json"], forms["platform.json"], forms["schedule.json"]), found.unit)
     return Answer(
         id=found.id,
         pipeline=pipeline,
-        platform=found.platform.name,
+        platform=platform.name,
         method=schedule.method,
         strict=schedule.strict,
         degraded=schedule.degraded,
-        version=version("tilesmith"),
+        version=VERSION,
         body=body,
         forms=forms,
     )
@@ -306,7 +314,7 @@ def _forms(found: _Found, pipeline: PipelineIdentity, decided: dict[str, Any]) -
         "schedule.json": compact(decided),
         "explain": compact(plain(explain.to_document(result.schedule, result.trace, result.predicted))),
         "pipeline.json": pipeline.document.decode(),
-        "platform.json": found.platform.model_dump_json(),
+        "platform.json": found.unit.platform.model_dump_json(),
     }
     return {name: text.encode() for name, text in texts.items()}
 

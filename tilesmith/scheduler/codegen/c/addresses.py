@@ -157,9 +157,9 @@ def _gather(o: Operands, r: Value, op: ops.Gather) -> str:
 
 
 def _gathered_at_once(o: Operands, r: Value, op: ops.Gather) -> str | None:
-    """A gather as one instruction, where one vector of indices says where in a row, or as two, where two vectors say
-    which row and where. With one index and a stride, or one that many gathers share, lanes are addressed as fast one by
-    one."""
+    """A gather as one instruction, where one vector of indices says where in a row, or lane by lane of addresses that
+    are computed as vectors, where two say which row and where. With one index and a stride, or one that many gathers
+    share, lanes are addressed as fast one by one."""
     if not ops.told_by_vectors(op.offsets, r.lanes):
         return None
     row, found = _told(o, r, op)

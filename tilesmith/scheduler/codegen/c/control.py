@@ -57,7 +57,7 @@ def strides(symbols: Symbols, memory: Extents) -> tuple[list[str], str]:
         if n > 0:
             lines.append(f"const int64_t {text(stride)} = {elements};")
             elements = f"ts_times({text(stride)}, {text(memory.extents[n])})"
-            if n == 1 and memory.buffer.channels and len(memory.order) > 2:
+            if n + 1 < len(memory.order):
                 elements = f"ts_pitch({elements}, {size})"
         elif len(memory.order) > 1 and not memory.buffer.channels:
             elements = f"ts_pitch({symbols.bare(memory.extents[n])}, {size})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 
 from tilesmith.scheduler.codegen.artifact import CSource
-from tilesmith.scheduler.codegen.c.elementary_functions import EVERY_LANE
+from tilesmith.scheduler.codegen.c.elementary_functions import EVERY_LANE, FLOAT_FUNCTIONS
 from tilesmith.scheduler.codegen.c.entry import Entry, header_of, known_names, safe_comment, symbol_names, used_lines
 from tilesmith.scheduler.codegen.c.gathers import shared_places
 from tilesmith.scheduler.codegen.c.nesting import wrapped
@@ -20,8 +21,10 @@ from tilesmith.scheduler.codegen.c.row_macros import row_macros
 from tilesmith.scheduler.codegen.c.statements import Statements
 from tilesmith.scheduler.codegen.c.types import Symbols, element, words
 from tilesmith.scheduler.codegen.c.wide_integers import for_architecture
-from tilesmith.scheduler.ir.loop.program import Argument, Define, Program
+from tilesmith.scheduler.ir.loop.ops import Call
+from tilesmith.scheduler.ir.loop.program import Argument, Define, Program, Statement
 from tilesmith.scheduler.ir.loop.traversal import used, walk
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -67,6 +70,16 @@ def _indented(text: str) -> str:
     return "\n".join([line[(len(line) - len(line.lstrip(" "))) // 4 * 2 :] for line in text.split("\n")])
 
 
+def _vector_calls(statements: Sequence[Statement]) -> dict[tuple[str, ScalarType], int]:
+    """The elementary functions that `statements` call of vectors, by name and type, each with the fewest lanes."""
+    calls = [(s.op.function, s.result) for s in statements if isinstance(s, Define) and isinstance(s.op, Call)]
+    found: dict[tuple[str, ScalarType], int] = {}
+    for function, r in calls:
+        if function in FLOAT_FUNCTIONS and r.lanes > 1:
+            found[function, r.type] = min(r.lanes, found.get((function, r.type), r.lanes))
+    return found
+
+
 class _Emitter:
     def __init__(self, program: Program, entry: str, header_name: str) -> None:
         self.program = program
@@ -85,6 +98,7 @@ class _Emitter:
         statements = list(walk(p.body))
         uses = Counter(chain.from_iterable(map(used, statements)))
         definitions = Counter([s.result.name for s in statements if isinstance(s, Define)])
+        self.operands.vector_calls = _vector_calls(statements)
         # a name that several blocks define is used in all of them
         self.statements.single = frozenset(name for name, times in definitions.items() if uses[name] == times)
         self.statements.row_macros = row_macros(self.symbols, statements)
@@ -123,6 +137,7 @@ class _Emitter:
             INCLUDES.rstrip(),
             "",
             f"enum {{ LINE = {self.program.line_bytes} }}; /* bytes of a cache line */",
+            f"enum {{ CROWDED = {self.program.crowded_bytes} }}; /* bytes apart rows share too few sets */",
             f"enum {{ BLOCKS = {self._blocks} }}; /* blocks of memory in use at once, at most */",
             "",
             helpers_used(self.mentioned | words(declared)),

@@ -25,6 +25,9 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
     check_exact(o.functions.architecture, f, types)
     if r.lanes > 1:
         return o.lanewise(r, lambda n: _scalar(f, t, types, tuple(o.lane(a, n) for a in args)))
+    if (lanes := o.vector_calls.get((f, t))) is not None and o.functions.in_vectors(f, t):
+        # a point has one value, in a vector and beyond the last one: the C library's may differ in the last bit
+        return f"{_vector(o, Value(t, lanes), f, args)}[0]"
     return _scalar(f, t, types, tuple(o.name(a) for a in args))
 
 
@@ -34,6 +37,8 @@ def call(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str:
 def _vector(o: Operands, r: Value, f: str, args: tuple[Value, ...]) -> str | None:
     """The function of whole vectors, where there is one."""
     t = r.type
+    if f == "pow":
+        return o.power(t, r.lanes, *args)
     if f in FLOAT_FUNCTIONS:
         numbers = (o.numbers(t, r.lanes),) if f == "exp" and t == FLOAT32 and o.functions.in_vectors(f, t) else ()
         return f"{o.function(f, t, r.lanes)}({', '.join((*(o.wide(a, r.lanes) for a in args), *numbers))})"

@@ -1,4 +1,4 @@
-"""Vectors gathered from any places of a row, or of several rows: one instruction where there is one."""
+"""Vectors gathered from any places of a row, by one instruction where there is one, or of several rows."""
 
 from __future__ import annotations
 
@@ -40,18 +40,13 @@ INLINE $T $name(const $E *row, $I at) {
 _FAR = """\
 /* Elements at places that two vectors tell, each with what its steps are long. */
 INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step) {
-#if $at_once
-    typedef long long longs __attribute__((vector_size(64)));
-    const longs first = (longs)($first);
-    const longs second = (longs)($second);
-    const $H x = __builtin_ia32_gatherdiv16$suffix(($H){0}, row, first, -1, sizeof *row);
-    const $H y = __builtin_ia32_gatherdiv16$suffix(($H){0}, row, second, -1, sizeof *row);
-    return ($T)__builtin_shufflevector(x, y, $low, $high);
-#else
+    const $L first = $first;
+    const $L second = $second;
     return ($T){$elements};
-#endif
 }
 """
+"""Lane by lane, as places of 64 bits need no extension: the instruction takes eight of them, and its loads do not run
+beside what else there is to do."""
 
 _FOURS = """\
 /* Of every fourth place that two vectors tell, from `part` on, four neighbours. */
@@ -101,7 +96,7 @@ def types_of(name: str, t: ScalarType) -> list[tuple[str, int, int]]:
     kind = "float" if t.is_float else "int"
     types = [(t.kind, t.bits, _LANES), ("int", 32, _LANES), (kind, t.bits, _LANES)]
     if name != NEAR:
-        types += [(kind, t.bits, _HALF), ("int", 32, _HALF), ("int", 64, _HALF)]
+        types += [("int", 32, _HALF), ("int", 64, _HALF)]
     if name == FOURS:
         types += [(t.kind, t.bits, _HALF // 2), (t.kind, t.bits, _HALF)]
     return types
@@ -109,8 +104,8 @@ def types_of(name: str, t: ScalarType) -> list[tuple[str, int, int]]:
 
 def definition(name: str, t: ScalarType, c_name: str) -> str:
     """The C of one of them."""
-    kind = "float" if t.is_float else "int"
-    at = "a[{0}] * a_step + b[{0}] * b_step" if name == FAR else "at[{0}]"
+    places = [f"{part}[{n}]" for part in ("first", "second") for n in range(_HALF)]
+    places = places if name == FAR else [f"at[{n}]" for n in range(_LANES)]
     low, high = (", ".join(map(str, part)) for part in (range(_HALF), range(_HALF, _LANES)))
     wide = function_name(widening(INT32), INT64, _HALF)
     half = wide + "(__builtin_shufflevector({0}, {0}, {1})) * {0}_step"
@@ -121,7 +116,6 @@ def definition(name: str, t: ScalarType, c_name: str) -> str:
         "T": vector(t.kind, t.bits, _LANES),
         "I": vector("int", 32, _LANES),
         "L": vector("int", 64, _HALF),
-        "H": vector(kind, t.bits, _HALF),
         "O": vector(t.kind, t.bits, _HALF),
         "Q": vector(t.kind, t.bits, _HALF // 2),
         "suffix": "sf" if t.is_float else "si",
@@ -130,7 +124,7 @@ def definition(name: str, t: ScalarType, c_name: str) -> str:
         "second": second,
         "low": low,
         "high": high,
-        "elements": ", ".join(f"row[{at.format(n)}]" for n in range(_LANES)),
+        "elements": ", ".join(f"row[{at}]" for at in places),
     }
     text = {NEAR: _NEAR, FAR: _FAR, FOURS: _FOURS}[name]
     if t.kind == "uint":

@@ -87,7 +87,7 @@ _NEAR = """\
 
 
 def is_division(name: str) -> bool:
-    """Whether a function of that name is one of these."""
+    """True for the names of these functions."""
     return name in NAMES
 
 

@@ -86,7 +86,7 @@ _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 
 
 def is_integer_function(name: str) -> bool:
-    """Whether a function of that name is one of these, where its type is one of integers."""
+    """True for the names of these functions, where their type is one of integers."""
     return name in BINARY or name == "madd" or name.startswith(("from_", *_SUMS))
 
 

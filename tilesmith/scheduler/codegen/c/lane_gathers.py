@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
-from tilesmith.scheduler.codegen.c.types import Symbols, scalar
+from tilesmith.scheduler.codegen.c.types import Symbols, scalar, vector
 from tilesmith.scheduler.ir.index import Index, const, multiply
 from tilesmith.scheduler.ir.loop.ops import Gather
 from tilesmith.scheduler.ir.loop.values import LaneOffset, Value
+
+PART = 4
+PAIR = vector("int", 64, 2)
+"""Places that are taken out of a vector together, two by two, and the type of these pairs."""
+PAIRED = tuple(vector("int", 32, lanes) for lanes in (4, 8, 16))
+IN_PAIRS = "defined __x86_64__ && !defined __clang__"
+"""An element that GCC takes out of a vector, and extends, is three operations: of a pair of them it is two each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,33 @@ class _Dim:
         ends = [f"int64_t first{n}", f"int64_t last{n}"] if self.clamped else []
         return [*place, *ends, *([f"int64_t stride{n}"] if self.strided else [])]
 
-    def place(self, n: int, lane: int | str) -> str:
-        """The offset of a lane."""
-        moved = f"(int64_t)v{n}[{lane}]" if self.vector else f"{lane} * step{n}"
-        at = f"at{n} + {moved}"
+    def _moved(self, n: int, lane: int | str) -> str:
+        return f"(int64_t)v{n}[{lane}]" if self.vector else f"{lane} * step{n}"
+
+    @property
+    def in_pairs(self) -> bool:
+        """True of a vector that two places are taken out of at once."""
+        return self.vector in PAIRED
+
+    def pairs(self, n: int, lanes: int) -> list[str]:
+        """The parts of the vector, as long as what GCC takes elements out of in one step, as pairs of places."""
+        parts = range(0, lanes, PART)
+        picks = [", ".join(map(str, range(first, first + PART))) for first in parts]
+        return [
+            f"    const {PAIR} v{n}_{k} = ({PAIR})__builtin_shufflevector(v{n}, v{n}, {picked});"
+            for k, picked in enumerate(picks)
+        ]
+
+    def place_of_pair(self, n: int, lane: int) -> str:
+        """The offset of a lane, of what `pairs` defines: the low half of a pair, and the high one, with their signs."""
+        if not self.in_pairs:
+            return self.place(n, lane)
+        pair = f"v{n}_{lane // PART}[{lane % PART // 2}]"
+        return self.place(n, lane, f"({pair} >> 32)" if lane % 2 else f"(int64_t)(int32_t){pair}")
+
+    def place(self, n: int, lane: int | str, moved: str = "") -> str:
+        """The offset of a lane; `moved`: of which that is known."""
+        at = f"at{n} + {moved or self._moved(n, lane)}"
         if self.clamped:
             at = f"ts_max(ts_min({at}, last{n}), first{n})"
         elif self.strided:
@@ -46,6 +77,11 @@ class Form:
     lanes: int
     dims: tuple[_Dim, ...]
 
+    @property
+    def types(self) -> list[tuple[str, int, int]]:
+        """The vector types (kind, bits, lanes) that the function is written with, besides those of its signature."""
+        return [("int", 64, 2)] if any(d.in_pairs for d in self.dims) else []
+
     def definition(self, name: str) -> str:
         """The function of that name. What is clamped is at the ends of rows, out of the way of what is as a rule."""
         parameters = ", ".join(
@@ -59,8 +95,18 @@ class Form:
                 f"    for (int n = 0; n < {self.lanes}; n++) lanes[n] = row[{self._place('n')}];\n"
                 f"    return LOAD({self.vector}, lanes);\n}}"
             )
-        elements = ", ".join(f"row[{self._place(n)}]" for n in range(self.lanes))
-        return f"INLINE {self.vector} {name}({parameters}) {{\n    return ({self.vector}){{{elements}}};\n}}"
+        lanes = range(self.lanes)
+        one_by_one = self._vector(self._place(lane) for lane in lanes)
+        if any(d.in_pairs for d in self.dims):
+            pairs = [line for n, d in enumerate(self.dims) if d.in_pairs for line in d.pairs(n, self.lanes)]
+            two = self._vector(" + ".join(d.place_of_pair(n, m) for n, d in enumerate(self.dims)) for m in lanes)
+            body = "\n".join([f"#if {IN_PAIRS}", *pairs, two, "#else", one_by_one, "#endif"])
+        else:
+            body = one_by_one
+        return f"INLINE {self.vector} {name}({parameters}) {{\n{body}\n}}"
+
+    def _vector(self, places: Iterable[str]) -> str:
+        return f"    return ({self.vector}){{{', '.join(f'row[{at}]' for at in places)}}};"
 
     def _place(self, lane: int | str) -> str:
         return " + ".join(d.place(n, lane) for n, d in enumerate(self.dims))

@@ -49,7 +49,7 @@ def lookup(parts: int, indices: int) -> str:
 
 
 def is_lookup(name: str) -> bool:
-    """Whether a function of that name is one of these."""
+    """True for the names of these functions."""
     return name.startswith(_NAME)
 
 

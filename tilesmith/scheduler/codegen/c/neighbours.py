@@ -20,7 +20,7 @@ def neighbours(picks: tuple[int, ...], t: ScalarType) -> str | None:
 
 
 def is_neighbours(name: str) -> bool:
-    """Whether a function of that name is one of these."""
+    """True for the names of these functions."""
     return name.startswith(_NAME)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilesmith.scheduler.codegen.c.exponential_functions import THIRD
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
 from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.ir.loop.values import Value
-from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, ScalarType
 
 VECTORS = """\
 #define VECTOR(name, type, bytes) \\
@@ -33,6 +34,9 @@ class Operands:
         self.shuffles: dict[tuple[int, ...], str] = {}
         self.gathers: dict[Form, str] = {}
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
+        self.vector_calls: dict[
+            tuple[str, ScalarType], int
+        ] = {}  # lanes of functions that the program calls of vectors
 
     # types ------------------------------------------------------------
 
@@ -63,6 +67,13 @@ class Operands:
         self.types.update(self.functions.ask(name, t, lanes))
         return function_name(name, t, lanes)
 
+    def power(self, t: ScalarType, lanes: int, base: Value, exponent: Value) -> str:
+        """A power of vectors of `t`."""
+        x = self.wide(base, lanes)
+        if t == FLOAT32 and exponent.literal == THIRD and self.functions.in_vectors("pow", t):
+            return f"{self.function('cube_root', t, lanes)}({x})"
+        return f"{self.function('pow', t, lanes)}({x}, {self.wide(exponent, lanes)})"
+
     def numbers(self, t: ScalarType, lanes: int, keep: bool = False) -> str:
         """The constants that `exp` computes vectors of `t` with."""
         return self.kept.get(lanes) or f"{self.function('exp_numbers', t, lanes)}({int(keep)})"
@@ -88,6 +99,7 @@ class Operands:
 
     def gathered(self, form: Form, arguments: str) -> str:
         """A gather lane by lane, by a function that is then defined."""
+        self.types.update(form.types)
         name = self.gathers.setdefault(form, f"ts_lanes{len(self.gathers)}_{form.vector}")
         return f"{name}({arguments})"
 

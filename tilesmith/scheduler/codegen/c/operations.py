@@ -8,6 +8,7 @@ from tilesmith.scheduler.codegen.c.conversions import cast, truncated
 from tilesmith.scheduler.codegen.c.functions import call
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.types import scalar, short
+from tilesmith.scheduler.codegen.c.vector_shifts import SHIFTS
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Value
@@ -158,10 +159,12 @@ def _shift(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
     if r.lanes > 1:
         if b.literal is not None and 0 <= b.literal < t.bits and a.lanes > 1:
             return _shift_by_constant(o, r, op, a, int(b.literal))
+        if b.lanes == 1:
+            return _shift_by_scalar(o, r, op, a, b)
         if b.type.kind == "uint" and b.type.bits == t.bits:
-            return _shift_by_vector(o, r, op, o.wide(a, r.lanes), o.wide(b, r.lanes))
-        return o.lanewise(r, lambda n: _shift_scalar(op, t, b.type, o.lane(a, n), o.lane(b, n)))
-    return _shift_scalar(op, t, b.type, o.name(a), o.name(b))
+            return f"{o.function(SHIFTS[op], t, r.lanes)}({o.wide(a, r.lanes)}, {b.name})"
+        return o.lanewise(r, lambda n: _shift_of_scalars(op, t, b.type, o.lane(a, n), o.lane(b, n)))
+    return _shift_of_scalars(op, t, b.type, o.name(a), o.name(b))
 
 
 def _shift_by_constant(o: Operands, r: Value, op: str, a: Value, k: int) -> str:
@@ -171,21 +174,30 @@ def _shift_by_constant(o: Operands, r: Value, op: str, a: Value, k: int) -> str:
     return f"{a.name} {op} {k}"
 
 
-def _shift_by_vector(o: Operands, r: Value, op: str, a: str, count: str) -> str:
-    """Counts are unsigned: what is shifted further than it is wide leaves 0, or its sign."""
-    t = r.type
-    own, u, i = o.of(t, r.lanes), o.vector("uint", t.bits, r.lanes), o.vector("int", t.bits, r.lanes)
-    inside = f"({count} < ({t.bits} - ({u}){{0}}))"
-    if op == ">>" and t.kind == "int":
-        return f"{a} >> ((({i}){count} & {inside}) | (~{inside} & {t.bits - 1}))"
-    return f"({own})(((({u}){a}) {op} ({count} & {t.bits - 1})) & ({u}){inside})"
+def _shift_by_scalar(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
+    """One count for all lanes: they are shifted its way, or all are 0, or their signs."""
+    t, count = r.type, _count(b.type, o.name(b))
+    own, u = o.of(t, r.lanes), o.vector("uint", t.bits, r.lanes)
+    left = f"({own})(({u}){a.name} << (uint{t.bits}_t)({{}} & {t.bits - 1}))"
+    right = f"{a.name} >> ({scalar(t)})({{}} & {t.bits - 1})"
+    sign = f"{a.name} >> {t.bits - 1}" if t.kind == "int" else f"({own}){{0}}"
+    one, other = (left, right) if op == "<<" else (right, left)
+    beyond, far = (f"({own}){{0}}", sign) if op == "<<" else (sign, f"({own}){{0}}")
+    forth = f"{count} < {t.bits} ? {one.format(count)} : {beyond}"
+    if b.type.kind == "uint":
+        return f"({forth})"
+    return f"({count} >= 0 ? ({forth}) : {count} > -{t.bits} ? {other.format(f'-{count}')} : {far})"
 
 
-def _shift_scalar(op: str, t: ScalarType, right: ScalarType, a: str, b: str) -> str:
-    count = f"(int64_t){b}"
-    if right.bits == 64:  # counts that int64 cannot hold, or not negate, are too large anyway
-        count = f"({b} > 64 ? 64 : (int64_t){b})" if right.kind == "uint" else f"ts_max({b}, -64)"
-    return f"ts_shift_{short(t)}({a}, {'' if op == '<<' else '-'}{count})"
+def _count(t: ScalarType, name: str) -> str:
+    """A count as an int64; those that it cannot hold, or not negate, are too large anyway."""
+    if t.bits == 64:
+        return f"({name} > 64 ? 64 : (int64_t){name})" if t.kind == "uint" else f"ts_max({name}, -64)"
+    return f"(int64_t){name}"
+
+
+def _shift_of_scalars(op: str, t: ScalarType, right: ScalarType, a: str, b: str) -> str:
+    return f"ts_shift_{short(t)}({a}, {'' if op == '<<' else '-'}{_count(right, b)})"
 
 
 def _divide(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
@@ -193,9 +205,9 @@ def _divide(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
     if r.lanes == 1:
         return _divide_scalar(op, t, o.name(a), o.name(b))
     if t.is_float:
-        x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
         if op == "**":
-            return f"{o.function('pow', t, r.lanes)}({x}, {y})"
+            return o.power(t, r.lanes, a, b)
+        x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
         quotient = f"{o.function('floor', t, r.lanes)}({x} / {y})"
         return quotient if op == "//" else f"{x} - {quotient} * {y}"
     if b.literal is not None and b.literal > 0 and a.lanes > 1:

@@ -63,9 +63,9 @@ def struct(name: str, fields: Mapping[str, str], others: Sequence[str] = ()) -> 
 
 
 def renamed(lines: list[str], names: Iterable[str], by: str) -> list[str]:
-    """The lines with `by` ahead of those names."""
+    """The lines with `by` ahead of those names, where they are no members of a struct."""
     joined = "|".join(names)
-    found = re.compile(rf"\b({joined})\b")
+    found = re.compile(rf"(?<!\.)(?<!->)\b({joined})\b")
     return [found.sub(rf"{by}\1", line) for line in lines] if joined else lines
 
 

@@ -59,10 +59,14 @@ INCLUDES = (
 #include <omp.h>
 #define PRAGMA(text) _Pragma(#text)
 #define PARALLEL(n) PRAGMA(omp parallel for schedule(dynamic, n)) /* n iterations at a time */
+#define PARALLEL_ORDERED PRAGMA(omp parallel for ordered schedule(dynamic, 1)) /* ORDERED ends one by one */
+#define ORDERED PRAGMA(omp ordered)
 #define THREADS omp_get_max_threads()
 #define THREAD omp_get_thread_num()
 #else
 #define PARALLEL(n)
+#define PARALLEL_ORDERED
+#define ORDERED
 #define THREADS 1
 #define THREAD 0
 #endif
@@ -107,12 +111,14 @@ ONCE int64_t ts_times(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &product) || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
 }
 
-/* Elements from row to row: whole cache lines, and never near a multiple of 4 KiB, where all rows would share a few
-   sets of the cache, and loads wait for stores to other rows whose addresses agree in the low bits. */
+/* Elements from row to row, and from plane to plane: whole cache lines, and never near a multiple of 4 KiB, where loads
+   wait for stores to other rows whose addresses agree in the low bits, nor a multiple of CROWDED, where many rows
+   share few sets of the first cache. */
 ONCE int64_t ts_pitch(int64_t elements, int64_t size) {
-    const int64_t bytes = ts_times((ts_times(elements, size) + LINE - 1) / LINE, LINE);
-    const int64_t near = (bytes + 128) % 4096;
-    return (bytes + (bytes >= 2048 && near < 384 ? 384 - near : 0)) / size;
+    int64_t bytes = ts_times((ts_times(elements, size) + LINE - 1) / LINE, LINE);
+    if (bytes < 2048) return bytes / size;
+    bytes += ts_max(384 - (bytes + 128) % 4096, 0);
+    return (bytes + (bytes % CROWDED ? 0 : 2 * LINE)) / size;
 }
 
 /* Bytes of a buffer of so many elements, whole pairs of lines: caches ask for both lines of a pair. */
@@ -443,11 +449,11 @@ def _words_of(helper: str) -> set[str]:
 
 def helpers_used(called: set[str]) -> str:
     """The helper functions that code of words `called` needs, each after those that it calls."""
-    needed: list[str] = []
+    needed, called = list[str](), {*called}
     for name, text in reversed(HELPERS.items()):
         if name in called and text not in needed:
             needed.append(text)
-            called = called | _words_of(name)
+            called.update(_words_of(name))
     return "\n".join(reversed(needed))
 
 

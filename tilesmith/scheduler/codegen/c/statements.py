@@ -49,6 +49,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    Ordered,
     OverflowGuard,
     PeeledLoop,
     PeelVectors,
@@ -152,6 +153,8 @@ class Statements:
                 return [f"{s.name} = {bare(s.value)};"]
             case Apart():
                 return self._apart(s)
+            case Ordered():
+                return ["ORDERED", "{", *self._inner(s.body), "}"]
             case Define() | PeeledLoop():
                 raise AssertionError("a block prints them")
             case Accumulator():
@@ -323,7 +326,9 @@ class Statements:
     def _loop_lines(self, s: Loop) -> list[str]:
         bare = self.symbols.bare
         lines: list[str] = []
-        if s.parallel:
+        if s.parallel and s.body and isinstance(s.body[-1], Ordered):
+            lines.append("PARALLEL_ORDERED")
+        elif s.parallel:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
         lines += opened(self.symbols, s)
@@ -347,7 +352,8 @@ class Statements:
 
     def _peeled(self, s: PeeledLoop, windows: Mapping[str, str], after: Sequence[Statement]) -> list[str]:
         """A loop with peeled ends: the body is a function, for both of them. What it reads is in a struct, where it has
-        copies of the windows, too: nothing that the middle computes with has an address."""
+        copies of the windows, too: nothing that the middle computes with has an address. Other registers that the body
+        changes are copied to it and back."""
         bare, n = self.symbols.bare, self.functions
         self.functions += 1
         kind = "SMALL" if sum(1 for _ in walk(s.body)) >= WORTH_A_CALL else "INLINE"
@@ -368,16 +374,22 @@ class Statements:
         ]
         later = {x for one in walk(tuple(after)) for x in used(one)}
         own, (from_, to) = f"ends{n}", s.skip
+        changed = {assigned(x) for x in walk(s.body)}.intersection(given)
+        there = [f"{own}.{x} = {x};" for x in given if x in changed]
+        back = [f"{x} = {own}.{x};" for x in given if x in changed]
         return [
             *(["", f"/* {s.comment} */"] if s.comment else []),
             *([f"struct windows{n} w{n} = {{0}};"] if windows else []),
             f"struct row_ends{n} {own} = {{{', '.join([*given, *([f'w{n}'] if windows else [])])}}};",
             f"row_ends{n}({bare(s.lo)}, {bare(from_ - 1)}, &{own});",
             *([f"w{n} = {own}.w;"] if windows else []),
+            *back,
             *self.block(s.middle, 0),
             *([f"{own}.w = w{n};"] if windows else []),
+            *there,
             f"row_ends{n}({bare(to)}, {bare(s.hi)}, &{own});",
             *([f"w{n} = {own}.w;"] if not later.isdisjoint(windows) else []),
+            *back,
         ]
 
     def _apart(self, s: Apart) -> list[str]:
@@ -415,10 +427,12 @@ class Statements:
         return lines, given
 
     def _windows(self, s: PeeledLoop, block: Body) -> dict[str, str]:
-        """The registers of a block that the body of one of its loops changes, with their types: all begin as 0."""
-        changed = {assigned(x) for x in walk(s.body)}
+        """The registers of a block that begin as 0, and which the body of one of its loops changes, of no other, with
+        their types."""
+        others = (x for one in block if isinstance(one, PeeledLoop) and one is not s for x in walk(one.body))
+        changed = {assigned(x) for x in walk(s.body)}.difference(map(assigned, others))
         cells = [
-            x.result for x in block if isinstance(x, Accumulator) and x.result.name in changed and not x.start.literal
+            x.result for x in block if isinstance(x, Accumulator) and x.result.name in changed and x.start.literal == 0
         ]
         return {r.name: self.operands.type_of(r) for r in sorted(cells, key=self.operands.type_of)}
 

@@ -22,6 +22,7 @@ from tilesmith.scheduler.codegen.c import (
     neighbours,
     neon,
     permutations,
+    vector_shifts,
     windows,
 )
 from tilesmith.scheduler.codegen.c.elementary_functions import FLOAT_FUNCTIONS
@@ -100,6 +101,8 @@ class Functions:
             return types
         if lookup_tables.is_lookup(name):
             return [*types, *lookup_tables.types_of(lanes)]
+        if vector_shifts.is_shift(name):
+            return [*types, *vector_shifts.types_of(t, lanes)]
         if gathers.is_gather(name):
             types += gathers.types_of(name, t)
             for function in gathers.called(name):
@@ -147,6 +150,8 @@ class Functions:
             return integer_division.definition(name, t, lanes)
         if lookup_tables.is_lookup(name):
             return lookup_tables.definition(name, lanes, function_name(name, t, lanes))
+        if vector_shifts.is_shift(name):
+            return vector_shifts.definition(name, t, lanes, function_name(name, t, lanes))
         if gathers.is_gather(name):
             return gathers.definition(name, t, function_name(name, t, lanes))
         if name == windows.NAME:

@@ -17,6 +17,7 @@ from tilesmith.scheduler.codegen.opencl.outline import Host, HostIf, HostLoop, K
 from tilesmith.scheduler.codegen.opencl.passes import PASSES
 from tilesmith.scheduler.codegen.opencl.work_items import shared, stores
 from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.padding import buffer_bytes
 from tilesmith.scheduler.ir.loop.program import Body, Extents, If, Let, Loop, PeeledLoop, Program, Scratch
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering import lower
@@ -55,7 +56,7 @@ def verified(program: Program, symbols: dict[str, int], platform: OpenClPlatform
     """The kernels of a program that do not fit the device, where the sizes are those of `symbols`."""
     sizes = dict(symbols)
     _define(program.bounds, sizes)
-    return tuple(_Verifier(platform, sizes, {}).block(outlined(program.body)))
+    return tuple(_Verifier(platform, program, sizes, {}).block(outlined(program.body)))
 
 
 def _sizes(plan: Plan) -> dict[str, int]:
@@ -72,6 +73,7 @@ def _sizes(plan: Plan) -> dict[str, int]:
 @dataclass(slots=True)
 class _Verifier:
     platform: OpenClPlatform
+    program: Program
     sizes: dict[str, int]  # what the host knows, at the estimates
     scratch_bytes: dict[str, int]
 
@@ -93,10 +95,10 @@ class _Verifier:
                     pass
 
     def _bytes(self, memory: Extents) -> int:
-        count = 1
-        for extent in memory.extents:
-            count *= max(1, _value(extent, self.sizes) or 1)
-        return (count + memory.buffer.room) * memory.buffer.type.bytes
+        def number(extent: Index) -> int:
+            return max(1, _value(extent, self.sizes) or 1)
+
+        return buffer_bytes(memory, number, self.program.line_bytes, self.program.crowded_bytes)
 
     def _kernel(self, kernel: Kernel) -> Iterator[Misfit]:
         platform = self.platform

@@ -87,6 +87,7 @@ class _Emitter:
             f'#include "{self.header_name}"',
             "",
             f"enum {{ LINE = {p.line_bytes} }}; /* bytes of a cache line */",
+            f"enum {{ CROWDED = {p.crowded_bytes} }}; /* bytes apart rows share too few sets */",
             f"enum {{ BLOCKS = {max(images, 1)} }}; /* copies of images in use at once, at most */",
             f"enum {{ TILESMITH_KERNELS = {len(self.functions)}, TILESMITH_BUFFERS = {self._buffer_count()} }};",
             f"enum {{ TILESMITH_DEVICE_TYPE = {DEVICE_TYPES[device_type]} }}; /* {device_type} */",

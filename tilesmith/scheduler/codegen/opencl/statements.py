@@ -31,6 +31,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    Ordered,
     OverflowGuard,
     PeeledLoop,
     PeelVectors,
@@ -118,7 +119,7 @@ class Statements:
                 return self._bind(s)
             case Fence() | Prefetch() | PrefetchEnds():
                 return []
-            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut() | Apart():
+            case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut() | Apart() | Ordered():
                 raise InternalError(f"a kernel has a step of the host: {type(s).__name__}")
             case Compute() | FusedRow():
                 raise InternalError(f"a computation is not expanded: {type(s).__name__}")

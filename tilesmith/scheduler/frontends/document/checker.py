@@ -23,8 +23,6 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Sta
 from tilesmith.scheduler.ir.pipeline.topological_order import in_order
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
 
-_LARGEST = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
-
 
 def check(shape: Shape, limits: Limits, report: Report) -> tuple[Pipeline, bool]:
     """The pipeline that `shape` describes, and whether its canonical document may be beyond the limits.
@@ -102,6 +100,7 @@ class _Checker:
         lo, default, hi = settled["min"], settled["default"], settled["max"]
         if lo is not None and hi is not None and lo > hi:
             self.problem("bad_param", f"{where}/min", f"The min of {p.name!r} is above its max.")
+            lo = hi = None
         elif default is not None and ((lo is not None and default < lo) or (hi is not None and default > hi)):
             self.problem("bad_param", f"{where}/default", f"The default of {p.name!r} is not between its min and max.")
         if self._declare(where, p.name, callable_=False):
@@ -231,5 +230,5 @@ def _is_of(value: int | float | bool, type_: ScalarType) -> bool:
     if type_.kind == "bool" or isinstance(value, bool):
         return type_.kind == "bool" and isinstance(value, bool)
     if type_.is_float:
-        return -_LARGEST[type_.bits] <= value <= _LARGEST[type_.bits]
+        return -type_.largest <= value <= type_.largest
     return isinstance(value, int) and type_.min <= value <= type_.max

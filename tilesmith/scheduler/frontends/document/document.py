@@ -11,6 +11,7 @@ from tilesmith.scheduler.frontends.document.diagnostics import Report
 from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.document.safe_loader import read_json, read_yaml, sniff_yaml
 from tilesmith.scheduler.frontends.document.schema_errors import shape
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, RVar
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Param, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.printer import to_text, values_to_text
@@ -92,7 +93,7 @@ def _input(i: Input, tuples: frozenset[str]) -> dict[str, Any]:
 
 
 def _stage(s: Stage, tuples: frozenset[str]) -> dict[str, Any]:
-    document: dict[str, Any] = {"name": s.name, "dims": list(s.dims), "value": values_to_text(s.values, (), tuples)}
+    document: dict[str, Any] = {"name": s.name, "dims": list(s.dims), "value": _values(s, tuples)}
     if s.typed:
         names = [t.name for t in s.types]
         document["type"] = names[0] if len(set(names)) == 1 else names
@@ -103,6 +104,20 @@ def _stage(s: Stage, tuples: frozenset[str]) -> dict[str, Any]:
     if s.storage != s.dims:
         document["storage"] = list(s.storage)
     return document
+
+
+def _values(s: Stage, tuples: frozenset[str]) -> str | list[str]:
+    """The text of a stage's values: found once, as keys and answers ask for it."""
+    known = _known_values(s)
+    if tuples not in known:
+        known[tuples] = values_to_text(s.values, (), tuples)
+    found = known[tuples]
+    return found if isinstance(found, str) else list(found)
+
+
+@once
+def _known_values(_stage: Stage) -> dict[frozenset[str], str | list[str]]:
+    return {}
 
 
 def _update(u: Update, types: Sequence[ScalarType], tuples: frozenset[str]) -> dict[str, Any]:

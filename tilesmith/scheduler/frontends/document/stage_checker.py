@@ -310,8 +310,9 @@ def _update(
     variables = {**dims, **{name: Var(name) for name, _, _ in u.domain}}
     where = None if u.predicate is None else context.builder(u.predicate, variables).predicate()
     at = [None if x is None else context.builder(x, variables).index() for x in u.at]
-    if len(at) != len(dims):
-        message = f"{stage.document.name!r} has {len(dims)} dims, and the update has {len(at)} indices."
+    rank = len(stage.document.dims)
+    if len(at) != rank:
+        message = f"{stage.document.name!r} has {rank} dims, and the update has {len(at)} indices."
         context.problem("bad_update", u.where + "/at", message)
     values: list[Expr | None] = []
     for k, x in enumerate(u.values):
@@ -327,7 +328,7 @@ def _update(
     if domain is None or broken or len(good_at) < len(at) or len(good_values) < len(values):
         return None
     update = Update(domain, where, tuple(good_at), tuple(good_values))
-    if len(at) == len(dims):
+    if len(at) == rank:
         _free_dims(context, stage, u, update)
     return update if len(context.report) == before else None
 

@@ -104,7 +104,7 @@ class Translator:
         if node.param in self.inputs or node.buffer in self.inputs:
             name, dims = self.inputs[node.param or node.buffer]
             which, _, number = node.name.rpartition(".")[0].rpartition(".")[2], "", node.name.rpartition(".")[2]
-            if which in ("min", "extent") and number.isdigit():
+            if which in ("min", "extent") and number.isdigit() and int(number) < len(dims):
                 return InputBound(name, "min" if which == "min" else "extent", dims[int(number)])
         elif node.param in self.params:
             return ParamRef(self.params[node.param], scalar_type(node.type, node))
@@ -113,7 +113,7 @@ class Translator:
         )
 
     def _reinterpret(self, node: Node) -> Expr:
-        source, target = node.args[0].type, scalar_type(node.type, node)
+        source, target = _operand(node, 0).type, scalar_type(node.type, node)
         if source.code in ("int", "uint") and target.is_integer:
             return _cast(self.expr(node.args[0]), target)
         value = self.expr(node.args[0])
@@ -137,7 +137,7 @@ class Translator:
         if name in _PASSED_ON:
             if remark := _PASSED_ON[name]:
                 self.remarks[remark] = None
-            return self.expr(node.args[1 if name == "require" else 0])
+            return self.expr(_operand(node, 1 if name == "require" else 0))
         if name == "undef":
             return self._undefined(scalar_type(node.type, node))
         if name == "return_second" and (printed := _printed(node)) is not None:
@@ -146,18 +146,32 @@ class Translator:
         args = [self.expr(a) for a in node.args]
         if remark := _REMARKS.get(name):
             self.remarks[remark] = None
-        if type.is_float and name in _FLOAT_FUNCTIONS:
+        if type.is_float and name in _FLOAT_FUNCTIONS and len(args) == (2 if name in _OF_TWO else 1):
             return Call(name, tuple(args), type)
-        if name in _BUILT:
+        if name not in _BUILT:
+            raise Inexpressible(f"{name}()", node)
+        try:
             return _BUILT[name](args, type)
-        raise Inexpressible(f"{name}()", node)
+        except IndexError:
+            raise _few(node) from None
+
+
+def _few(node: Node) -> Inexpressible:
+    return Inexpressible(f"{node.name or node.op}() of {len(node.args)} operands", node)
+
+
+def _operand(node: Node, n: int) -> Node:
+    """An operand, which files that no compiler of Halide wrote may not have."""
+    if n >= len(node.args):
+        raise _few(node)
+    return node.args[n]
 
 
 def _printed(node: Node) -> Node | None:
     """The call that prints, of hl.print or hl.print_when, which then give a value."""
-    first = node.args[0]
+    first = _operand(node, 0)
     while first.name == "if_then_else" or first.op == "select":
-        first = first.args[1]
+        first = _operand(first, 1)
     return first if first.name == "halide_print" else None
 
 
@@ -175,14 +189,14 @@ def scalar_type(t: HalideType, node: Node | None = None) -> ScalarType:
 
 
 def constant(node: Node) -> Expr:
-    """A number. Infinities and NaN, which have no literals, are quotients by zero."""
+    """A number. Infinities, numbers beyond the type, and NaN, which have no literals, are quotients by zero."""
     t, value = scalar_type(node.type, node), node.value
     assert value is not None
     if t == BOOL:
         return Const(value != 0, BOOL)
     if not t.is_float:
         return Const(int(value), t)
-    if math.isfinite(value):
+    if abs(value) <= t.largest:
         return Const(float(value), t)
     top = 0.0 if math.isnan(value) else math.copysign(1.0, value)
     return Binary("/", Const(top, t), Const(0.0, t), t)
@@ -225,6 +239,8 @@ _FLOAT_FUNCTIONS = frozenset(
     ("sqrt", "exp", "log", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "tanh", "floor", "ceil",
      "round", "trunc")
 )  # fmt: skip
+
+_OF_TWO = frozenset(("pow", "atan2"))
 
 # Calls that stand for one of their operands, with what is to be said about it.
 _PASSED_ON: dict[str, str | None] = {
@@ -331,10 +347,8 @@ def _to_zero(op: BinaryOp) -> Built:
 
 
 def _finite(kind: str) -> Built:
-    largest = {FLOAT32: 3.4028234663852886e38, FLOAT64: 1.7976931348623157e308}
-
     def build(a: Sequence[Expr], t: ScalarType) -> Expr:
-        size, limit = Call("abs", (a[0],), a[0].type), Const(largest[a[0].type], a[0].type)
+        size, limit = Call("abs", (a[0],), a[0].type), Const(a[0].type.largest, a[0].type)
         return Compare("!=", a[0], a[0]) if kind == "nan" else Compare(">" if kind == "inf" else "<=", size, limit)
 
     return build

@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from ctypes import c_float
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.platforms.core import Core
@@ -371,5 +370,5 @@ def _base(hint: str) -> str:
 def literal(value: int | float | bool, type_: ScalarType) -> Value:
     """A literal of that type, rounded to it."""
     if type_.is_float:
-        return Value(type_, 1, "", float(np.float32(value)) if type_.bits == 32 else float(value))
+        return Value(type_, 1, "", c_float(value).value if type_.bits == 32 else float(value))
     return Value(type_, 1, "", bool(value) if type_.kind == "bool" else int(value))

@@ -36,6 +36,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    Ordered,
     OverflowGuard,
     PeeledLoop,
     PeelVectors,
@@ -96,6 +97,7 @@ class _Machine:
         self.values: dict[str, Array] = {}
         self.pointers: dict[str, tuple[Block, int]] = {}
         self.iteration: int | None = None
+        self.ordered = False
         for p in program.params:
             self.values[p.c_name] = semantics.constant(params[p.name], p.type)
             if p.type.is_integer:
@@ -162,6 +164,10 @@ class _Machine:
                 self.peeled(s)
             case Apart():
                 self.block(s.body)
+            case Ordered():  # after all that iterations before have done
+                self.ordered = True
+                self.block(s.body)
+                self.ordered = False
             case If():
                 holds = all(self.at(x) >= 0 for x in s.nonnegative)
                 holds = holds and (s.condition is None or bool(self.value(s.condition, 1)))
@@ -281,7 +287,7 @@ class _Machine:
 
     def raced(self, block: Block, places: Array, who: Array) -> None:
         others = places[(who[places] != -1) & (who[places] != self.iteration)]
-        if others.size:
+        if others.size and not self.ordered:
             raise MemoryFault(f"race: two iterations of the parallel loop touch element {others[0]} of '{block.name}'")
 
     def store(self, s: Store | Scatter | StreamAligned | StreamLine) -> None:

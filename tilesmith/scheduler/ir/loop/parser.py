@@ -176,7 +176,7 @@ class _Parser:
         method, strict = self.quoted(), self.accept("strict")
         self.expect("machine")
         architecture = self.quoted()
-        line_bytes, register_bytes, carried_vectors, permuted_bytes = map(self.figure, MACHINE)
+        line_bytes, register_bytes, carried_vectors, permuted_bytes, crowded_bytes = map(self.figure, MACHINE)
         arguments = self.while_next("argument", lambda: self.formatted(Argument))
         tables = self.while_next("table", lambda: self.formatted(Table))
         params = self.while_next("param", self.parameter)
@@ -196,7 +196,7 @@ class _Parser:
         self.expect_end()
         return Program(
             name, doc, method, arguments, params, images, bounds, required, body, estimates, strict, line_bytes,
-            register_bytes, carried_vectors, permuted_bytes, architecture, derived, derivation,
+            register_bytes, carried_vectors, permuted_bytes, crowded_bytes, architecture, derived, derivation,
             tables,
         )  # fmt: skip
 

@@ -244,6 +244,13 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
+class Ordered:
+    """The end of the body of a parallel loop, of which the iterations run one after the other, in their order."""
+
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
@@ -333,6 +340,7 @@ Statement: TypeAlias = (
     | Loop
     | PeeledLoop
     | Apart
+    | Ordered
     | If
     | Comment
     | Scratch
@@ -400,7 +408,8 @@ class Program:
     `estimates` are the bytes of every buffer that the schedule declares, at the estimates.
 
     Of the machine it has the `architecture`, bytes of a line and of a vector register, vectors that a loop may carry
-    from one iteration to the next, and bytes of the smallest element that one instruction takes from any lane.
+    from one iteration to the next, bytes of the smallest element that one instruction takes from any lane, and the
+    distance at whose multiples rows crowd the sets of the first cache.
     """
 
     name: str
@@ -418,6 +427,7 @@ class Program:
     register_bytes: int
     carried_vectors: int
     permuted_bytes: int
+    crowded_bytes: int
     architecture: str
     derived: tuple[Parameter, ...] = ()
     derivation: Body = ()

@@ -20,7 +20,7 @@ from typing import TypeAlias, get_args
 from tilesmith.scheduler.ir.loop import computations, ops, program, values
 from tilesmith.scheduler.ir.schedule import schedule
 
-MACHINE = ("line_bytes", "register_bytes", "carried_vectors", "permuted_bytes")
+MACHINE = ("line_bytes", "register_bytes", "carried_vectors", "permuted_bytes", "crowded_bytes")
 """Figures of the machine in the head of a program, by the names of its fields."""
 
 FORMATS: dict[type, str] = {
@@ -81,6 +81,7 @@ FORMATS: dict[type, str] = {
     "[[// {comment:text}]] {body}",
     program.PeeledLoop: "peeled {var} = {lo} to {hi} skip {skip} [[// {comment:text}]] {body} middle {middle}",
     program.Apart: "apart {seldom?} {body}",
+    program.Ordered: "ordered {body}",
     program.If: "if ({nonnegative:conditions}) [[and {condition}]] {body} [[else {otherwise}]]",
     program.Comment: "// {text:text}",
     program.ClampedIndex: "{name} [[from {first}]] [[to {last}]]",

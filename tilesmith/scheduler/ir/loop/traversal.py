@@ -27,6 +27,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Let,
     Loop,
     MutableIndex,
+    Ordered,
     PeeledLoop,
     PeelVectors,
     RowPointer,
@@ -38,7 +39,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
-NESTING = (Loop, PeeledLoop, Apart, If)
+NESTING = (Loop, PeeledLoop, Apart, Ordered, If)
 """Statements that have blocks inside."""
 
 
@@ -187,7 +188,7 @@ def assigned(s: Statement) -> str | None:
 def regions(s: Statement) -> tuple[Body, ...]:
     """The blocks inside of a statement."""
     match s:
-        case Loop() | Apart():
+        case Loop() | Apart() | Ordered():
             return (s.body,)
         case PeeledLoop():
             return (s.body, s.middle)
@@ -199,7 +200,7 @@ def regions(s: Statement) -> tuple[Body, ...]:
 
 def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with its blocks changed; itself where none is another."""
-    if isinstance(s, Loop | Apart):
+    if isinstance(s, Loop | Apart | Ordered):
         body = change(s.body)
         return s if body is s.body else replace(s, body=body)
     if isinstance(s, PeeledLoop):

@@ -26,6 +26,7 @@ from tilesmith.scheduler.ir.loop.program import (
     If,
     Loop,
     MutableIndex,
+    Ordered,
     Program,
     RowPointer,
     Scatter,
@@ -179,6 +180,8 @@ def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
     parallel = isinstance(s, Loop) and s.parallel
     if isinstance(s, Loop) and parallel:
         _require(not scope.parallel, place, "a parallel loop stands in another")
+        ordered = [x for x in walk(s.body) if isinstance(x, Ordered)]
+        _require(not ordered or [*s.body[-1:]] == ordered, place, "what runs in order is not the end of the body")
         inside.parallel, inside.shared, inside.varying = True, frozenset(scope.names), set()
         if any(isinstance(x, StreamAligned | StreamLine) for x in walk(s.body)):
             _require(isinstance(s.body[-1], Fence), place, "the iterations stream and end without a fence")

@@ -98,19 +98,50 @@ def _index(kind: str, i: Expr, lo: Expr, extent: Expr) -> Expr:
     return Call("clamp", (_binary("+", inside, lo), lo, last), INT32)
 
 
-def inside(index: Expr, image: str) -> Expr:
-    """The index of an input's dim before its boundary: what it is where it lies inside the image. *Inverse of*
-    `without_boundaries` for inputs; other indices are returned themselves."""
+def before_turning(index: Expr) -> Expr | None:
+    """The index of a dim before a boundary of a constant domain that repeats or mirrors: what it is where it lies
+    inside. None of other indices."""
     match index:
-        case Call(function="clamp", args=(bounded, InputBound(input=name, which="min") as lo, _)) if name == image:
+        case Call(function="clamp", args=(bounded, Const(value=lo), Const(value=last))):
             match bounded:
-                case Binary(op="+", left=Binary() | Call(function="min") as turned, right=end) if end == lo:
-                    turn = turned.args[0] if isinstance(turned, Call) else turned
-                    match turn:
-                        case Binary(op="%", left=Binary(op="-", left=found, right=end)) if end == lo:
-                            return found
-            return bounded
+                case Binary(op="+", left=moved, right=Const(value=by)) if by == lo:
+                    bounded = moved
+                case _ if lo != 0:
+                    return None
+            extent = int(last) - int(lo) + 1
+            match bounded:
+                case Binary(op="%", left=offset, right=Const(value=period)) if period == extent:
+                    return _binary("+", offset, _int(int(lo)))
+                case Call(function="min", args=(Binary(op="%", left=offset, right=Const(value=period)), _)):
+                    if period in (2 * extent, 2 * extent - 2):
+                        return _binary("+", offset, _int(int(lo)))
+    return None
+
+
+def inside(index: Expr, image: str) -> Expr:
+    """The index of a dim before its boundary: what it is where it lies inside the image, or inside the constant domain
+    of a stage that repeats or mirrors. *Inverse of* `without_boundaries` for these; others are returned themselves."""
+    match index:
+        case Call(function="clamp", args=(_, InputBound(input=name, which="min"), _)) if name == image:
+            return before_clamp(index)
     return index
+
+
+def before_clamp(index: Expr) -> Expr:
+    """The index inside of a clamp, or of one that is turned back and clamped; other indices are returned themselves."""
+    match index:
+        case Call(function="clamp", args=(bounded, lo, _)):
+            turned = bounded
+            match bounded:
+                case Binary(op="+", left=left, right=end) if end == lo:
+                    turned = left
+            match turned.args[0] if isinstance(turned, Call) and turned.function == "min" else turned:
+                case Binary(op="%", left=Binary(op="-", left=found, right=end)) if end == lo:
+                    return found
+                case Binary(op="%", left=found) if lo == _int(0):
+                    return found
+            return bounded
+    return before_turning(index) or index
 
 
 def _bounded(access: Access, boundary: Boundary, domain: Domain) -> Expr:

@@ -49,6 +49,11 @@ class ScalarType:
         return (1 << (self.bits - (self.kind == "int"))) - 1
 
     @property
+    def largest(self) -> float:
+        """The largest finite value of a float type."""
+        return float(np.finfo(self.numpy).max)
+
+    @property
     def numpy(self) -> np.dtype:
         return np.dtype(self.name)
 

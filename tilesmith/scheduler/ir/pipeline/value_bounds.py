@@ -251,7 +251,7 @@ def _divide(a: Interval, b: Interval) -> Interval:
     if x is None or y is None or y[0] <= 0 <= y[1]:
         return UNBOUNDED
     quotients = [p / q for p in x for q in y]
-    return Interval(min(quotients), max(quotients))
+    return UNBOUNDED if any(q != q for q in quotients) else Interval(min(quotients), max(quotients))
 
 
 def _floor(i: Interval) -> Interval:

@@ -156,38 +156,38 @@ def _compute(choice: Choice) -> int | None:
 
 
 def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
-    """Shapes that differ from `shape` in how the stage `name` is computed: inline instead of kept where that may pay,
-    or kept for the row instead of inline. Of what could be in registers in fused rows only what is computed further
-    out, of a plane at once, is done differently: there, for each row. A stage that other groups have too is no
-    different: each computes its own."""
+    """Shapes that differ from `shape` in how the stage `name` is computed, where that is allowed and may pay. A stage
+    that other groups have too is no different: each computes its own."""
     order, choices = shape.order, shape.choices
-    levels = choices[name].levels
-    row = order.innermost + 1
+    own = choices[name].levels
+    for other, what in _other_levels(members, shape, name):
+        changed = {**choices, name: Choice(other, f"{what}: the model prices it lower", "cost")}
+        if other is None and own is not None and own.store > own.compute:
+            for producer in local_producers(members, name):  # what slid along is the producers' to keep
+                if choices[producer].levels is None:
+                    changed[producer] = taken_over(choices[producer], own, name, order)
+        allowed = bounded(members, nested(members, changed, order), order)
+        if _rows_together(members, allowed, order):
+            yield shape_of(members, order, allowed)
+
+
+def _other_levels(members: Members, shape: Shape, name: str) -> Iterator[tuple[Levels | None, str]]:
+    """Other levels of a stage, and what it is then: inline instead of kept, or kept for the row instead of inline. Of
+    what could be in registers in fused rows only what is computed further out, of a plane at once, is done differently:
+    there, for each row."""
+    own, row = shape.choices[name].levels, shape.order.innermost + 1
     if any(at.registers for at in shape.levels.values()) and name in _shifted(members):
-        apart = levels is not None and levels.compute > row and not members.facts.stages[name].updates
+        apart = own is not None and own.compute > row and not members.facts.stages[name].updates
         if apart and _few_rows(members, name):
-            here = Choice(Levels(row - 1, row, True), "computed again for each row: the model prices it lower", "cost")
-            allowed = nested(members, {**choices, name: here}, order)
-            if _rows_together(members, allowed, order):
-                yield shape_of(members, order, allowed)
+            yield Levels(row - 1, row, True), "computed again for each row"
         return
     if needs_memory(members, name) is not None:
         return
     read, again, once = _again(members, name, lambda c: 1.0)
-    found: list[tuple[Levels | None, str]] = []
-    if levels is None and again > once / PARAMS.inline_doubt and read > 1:
-        found.append((order.levels(row, row), "kept for a row"))
-    if levels is not None and again < once * PARAMS.inline_doubt:
-        found.append((None, "computed where it is read"))
-    for other, what in found:
-        changed = {**choices, name: Choice(other, f"{what}: the model prices it lower", "cost")}
-        if other is None and levels is not None and levels.store > levels.compute:
-            for producer in local_producers(members, name):  # what slid along is the producers' to keep
-                if choices[producer].levels is None:
-                    changed[producer] = taken_over(choices[producer], levels, name, order)
-        allowed = bounded(members, nested(members, changed, order), order)
-        if _rows_together(members, allowed, order):
-            yield shape_of(members, order, allowed)
+    if own is None and again > once / PARAMS.inline_doubt and read > 1:
+        yield shape.order.levels(row, row), "kept for a row"
+    if own is not None and again < once * PARAMS.inline_doubt:
+        yield None, "computed where it is read"
 
 
 def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple[float, float, float]:

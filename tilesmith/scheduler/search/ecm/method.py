@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tilesmith.cost_models.interface import combined
 from tilesmith.scheduler.ir.schedule.schedule import Group
 from tilesmith.scheduler.search.candidates import Candidate, candidate
 from tilesmith.scheduler.search.constraints.constrained_search import constrained, fixed_explained
-from tilesmith.scheduler.search.ecm.variants import Explored, GroupCandidates, Variant, explore, ranked
+from tilesmith.scheduler.search.ecm.variants import Explored, GroupCandidates, Ranked, Variant, explore, ranked
 from tilesmith.scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
 from tilesmith.scheduler.search.method import Answer, Question
 from tilesmith.scheduler.search.params import PARAMS
@@ -65,23 +66,35 @@ class _Choice:
 
 
 def _chosen(explored: Explored, q: Question) -> _Choice:
-    """The cheapest of the close variants; the schedule of the paper where that gains too little, or does nothing but
+    """The cheapest of the close variants; the schedule of the paper where none gains enough but such as do nothing but
     ask ahead for what the paper's reads: where memory answers in time already, that is lost."""
     cost = explored.variants[0].cost
     close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
-    found = ranked(close, 1, cost)
-    least, first, plans = found[0]
-    tried = [(total, close[n]) for total, n, _ in found]
+    found = ranked(close, PARAMS.combinations_per_schedule, cost)
+    best = {n: total for total, n, _ in reversed(found)}
+    tried = [(total, close[n]) for n, total in sorted(best.items(), key=itemgetter(1, 0))]
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
-    papers = as_paper.search.paper_cost(as_paper.partition, least / PARAMS.paper_gain)
-    gains = least <= papers * PARAMS.paper_gain and not _only_asks(plans, as_paper)
-    if not gains and not q.deadline.expired():
+    gains = _gaining(found, as_paper)
+    if gains is None and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
         papers = sum(p.total for p in plans)
         tried.insert(0, (papers, as_paper))
         return _Choice([as_paper, *close], tried, as_paper, plans, papers, cost, as_paper=True)
+    least, first, plans = gains or found[0]
     return _Choice(close, tried, close[first], plans, least, cost)
+
+
+def _gaining(found: Ranked, as_paper: Variant) -> tuple[float, int, GroupCandidates] | None:
+    """The first of `found`, the cheapest first, that gains enough over the schedule of the paper, and by more than
+    prefetches."""
+    search, (least, _, plans) = as_paper.search, found[0]
+    if least > search.paper_cost(as_paper.partition, least / PARAMS.paper_gain) * PARAMS.paper_gain:
+        return None
+    if not _only_asks(plans, as_paper):
+        return found[0]
+    enough = search.paper_cost(as_paper.partition) * PARAMS.paper_gain
+    return next((of for of in found[1:] if of[0] <= enough and not _only_asks(of[2], as_paper)), None)
 
 
 def _only_asks(plans: GroupCandidates, as_paper: Variant) -> bool:

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.fusion_group import FEW, Members
 from tilesmith.scheduler.features.pipeline_features import Read
 from tilesmith.scheduler.features.simd_work import circulating_bytes
@@ -130,7 +131,10 @@ def _side_by_side_in(
         ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
         ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
         tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
-        yield from tried
+        # several rows are several times the code
+        written = n * len(accesses(pricing.facts.definitions[plan.segment.output]))
+        enough = plan.total * PARAMS.pays if written > PARAMS.side_by_side_loads else inf
+        yield from (t for t in tried if t.total <= enough)
         if not plan.total * PARAMS.pays <= min(t.total for t in tried) <= plan.total * PARAMS.rows_far:
             return
 

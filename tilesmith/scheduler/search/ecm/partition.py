@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import takewhile
 from math import inf, isfinite
 from typing import Literal
 
@@ -75,20 +77,34 @@ class PartitionSearch:
         return first
 
     def _descended(self, found: Partition) -> Partition:
-        """The partition with every change that pays."""
+        """The partition with every change that pays; joins along a chain of stages are tried several at once (see
+        `_Stride`)."""
         self.planner.keep_kinds(self.segments(found))
         limit = self.planner.planned + PARAMS.planned_stages_per_stage * len(self.facts.graph.stages)
         least = self.cost(found)
         while True:
-            before = found
-            for move in (*self._inlinings(found), *self._moves(found)):
+            before, moves, stride = found, [*self._inlinings(found), *self._moves(found)], _Stride()
+            while moves:
                 if self.planner.expired() or self.planner.planned > limit:
                     return found
-                moved, enough = self.moved(found, move), least * PARAMS.pays
+                chain = list(takewhile(self._is_along_chain, moves[: stride.joins]))
+                tried = chain or moves[:1]
+                moved, enough = reduce(self.moved, tried, found), least * PARAMS.pays ** len(tried)
                 if moved != found and (cost := self.cost(moved, enough)) < enough:
                     found, least = moved, cost
+                    stride = stride.longer(len(chain)) if chain else _Stride()
+                elif len(tried) > 1:
+                    stride = stride.shorter()
+                    continue
+                else:
+                    stride = _Stride()
+                del moves[: len(tried)]
             if found == before:
                 return found
+
+    def _is_along_chain(self, move: Move) -> bool:
+        """True if a group is joined to its only reader."""
+        return move.how == "join" and len(self.facts.graph.consumers[move.stage]) == 1
 
     def near(self, partition: Partition, most: float, least: float) -> list[Partition]:
         """Others that were looked at, the cheapest first: that cost at most `most`, and at least `least` by groups that
@@ -216,12 +232,33 @@ class Move:
                 return Partition(outputs | name, inlined - name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Stride:
+    """The number of `joins` along a chain of stages that are tried at once: one, after many that `paid` in a row two,
+    four, and so on until they do not, and then half of the last each time. A group that takes in a long chain is not
+    priced anew for each stage."""
+
+    joins: int = 1
+    paid: int = 0
+    grows: bool = True
+
+    def longer(self, paid: int) -> _Stride:
+        """The next stride where so many joins have paid."""
+        paid += self.paid
+        grown = self.grows and paid >= PARAMS.joins_one_by_one
+        return _Stride(2 * self.joins if grown else max(1, self.joins // 2), paid, self.grows)
+
+    def shorter(self) -> _Stride:
+        """The next stride where several joins did not pay."""
+        return _Stride(self.joins // 2, self.paid, False)
+
+
 def _is_weight(facts: Facts, name: str) -> bool:
     """True if a stage is the same for all points of its readers, one of which has a loop of many terms at each of
     several points, and takes more than to load it: computed where it is read it would be computed for each vector."""
     stage, readers = facts.stages[name], facts.graph.consumers[name]
     reads = [facts.stages[c].read_of[name] for c in readers]
-    still = all(s.var is None for r in reads for s in r.spans) and not any(r.looked_up for r in reads)
+    still = all(s.var is None for r in reads for s in r.spans) and not any(r.looked_up or r.computed for r in reads)
     long = (has_long_reduction(facts.definitions[c], {}) for c in readers if not is_special(facts.stages[c]))
     return still and not is_trivial_shared(stage) and any(long)
 

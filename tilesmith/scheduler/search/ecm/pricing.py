@@ -21,9 +21,9 @@ from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import PAPER, Kind
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment
-from tilesmith.scheduler.search.taco2019.levels import LoopOrder, largest_overlaps
+from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted, lanes_across
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted
 from tilesmith.scheduler.search.trace import Decision
 from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
@@ -111,14 +111,11 @@ class Pricing:
 
     def _new_sizing(self, segment: Segment, members: Members) -> Sizing:
         output = self.facts.stages[members.output]
-        strips = members.output in self.facts.strips
-        tiled, overlaps = tiled_dims(output), largest_overlaps(members)
         reads = {name: self.facts.stages[name].reads for name in members.names}
         # short rows of lines that are used up while they stay
         least = 1 if output.passes or has_columns(members, reads) else PARAMS.narrowest_tile_elements
         also = partial(_strips_of, self.platform.threads)
-        across = lanes_across(members, self.platform)
-        axes = Axes(output, tiled, self.platform, overlaps, strips, PARAMS.tile_sizes_per_shape, also, least, across)
+        axes = Axes(members, tiled_dims(output), self.platform, PARAMS.tile_sizes_per_shape, also, least)
         counting = self._counting(segment, members)
         return Sizing(members, self.platform, self.model, axes, counting, PARAMS.same_time, constrained=False)
 

@@ -18,8 +18,8 @@ from tilesmith.scheduler.features.unroll_and_jam import rows_together
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import levels_of
-from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, largest_overlaps
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, lanes_across, shape_of
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
+from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, shape_of
 from tilesmith.scheduler.search.trace import Infeasible, Rejected
 
 
@@ -44,10 +44,7 @@ def tile_group(
     best: Sized | None = None
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
-    overlaps = largest_overlaps(members)
-    strips, across = members.output in members.facts.strips, lanes_across(members, platform)
-    axes = Axes(output, tiled, platform, overlaps, strips, candidates, across=across)
-    sizing = Sizing(members, platform, model, axes)
+    sizing = Sizing(members, platform, model, Axes(members, tiled, platform, candidates))
     shapes: dict[tuple[str, ...], Shape] = {}
     for order in orders(output, tiled, few, unrolled):
         if best is not None and expired():

@@ -136,6 +136,34 @@ def factor_exponentials(state: State, stage: str | None) -> State | str:
     return _run(state, "factor-exponentials")
 
 
+@rule("distribute_scatters", Example(
+    """
+    format: 1
+    name: distributed
+    inputs: [{name: u, type: float32, dims: [x]}, {name: v, type: float32, dims: [x]}]
+    stages:
+      - name: votes
+        dims: [k]
+        value: "0"
+        updates:
+          - domain: {r: [0, 4096]}
+            at: ["int32(atan2(v(r), u(r)) * 2.0) % 12"]
+            value: "votes(int32(atan2(v(r), u(r)) * 2.0) % 12) + 1"
+    outputs: [votes]
+    estimates: {votes: [[0, 12]]}
+    """, "[]"), place="pipeline")  # fmt: skip
+def distribute_scatters(state: State, stage: str | None) -> State | str:
+    """Functions that an update takes before data says where it writes, as a stage.
+
+        for r: h(int32(atan2(v(r), u(r)))) += 1
+          ->
+        g(r) = atan2(v(r), u(r)); for r: h(int32(g(r))) += 1
+
+    Such an update goes point by point, and functions are many times faster in vectors.
+    """
+    return _run(state, "distribute-scatters")
+
+
 @rule("tabulate_weights", Example(
     """
     format: 1

@@ -15,7 +15,7 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 1, "lc": 4, "lp": 0, "pb": 0, "dict_size": 1 << 20}]
-VOCABULARY = Path(__file__).parents[2] / "schedules" / "vocabulary.txt"
+VOCABULARY = Path(__file__).parents[1] / "vocabulary.txt"
 AS_ANSWERED = b'"predicted":"as answered"'
 
 

@@ -20,8 +20,8 @@ class PackingForm(Form):
 
 
 class PackOperand(Primitive[tuple[Packing, ...]]):
-    """A copy of an operand, which is a stage of its own: computed at a loop over tiles, it is their panel.
-    `rewrites.pack_operands` refuses what does not move with the dim.
+    """A copy of an operand, which is a stage of its own, with the boundary within which it is read: computed at a loop
+    over tiles, it is their panel. `rewrites.pack_operands` refuses what does not move with the dim.
 
         for j by 16: for i: for j in tile:        for j by 16:
           c(j, i) = sum(a(k, i) * b(j, k)   ->      for k: for j in tile: b_c(j, k) = b(j, k)

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
-from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, dim_of, inner
+from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, UpdateLoops, dim_of, inner
 
 Record: TypeAlias = Schedule | Group | Placement
 R = TypeVar("R", Schedule, Group, Placement)
@@ -53,6 +53,10 @@ class Site(Protocol):
 
     def may_reorder(self, update: Update, order: tuple[str, ...]) -> bool:
         """True if the update computes the same with its loops in this order."""
+
+    def shared_blocks(self, loops: tuple[UpdateLoops, ...]) -> tuple[str | None, int]:
+        """The dim of blocks of the stage that threads share, and the number of updates that each block has with its
+        values; None, and 0, where they share none."""
 
     def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
         """True if the iterations of a loop of the update are proved to be independent."""

@@ -29,6 +29,9 @@ class LoopsOfUpdates(Primitive[tuple[UpdateLoops, ...]]):
             for y:              ->        for r:
               for x:                        vectorised by 8 for x:
                 f(x, y) = ...                 f(x, y) = ...
+
+    Threads share the outermost loop, or in every update of a sweep but the last the loop of its blocks, wherever it
+    is: each thread has all of a block, but for the last update, which comes to the blocks in order.
     """
 
     key = "updates"
@@ -49,7 +52,9 @@ class LoopsOfUpdates(Primitive[tuple[UpdateLoops, ...]]):
             raise at.refuse(f"it has {len(at.stage.updates)} updates, and the schedule {len(value)}")
         for n, loops in enumerate(value):
             _check_loops(n, loops, at)
-            _check_threads(n, loops, at)
+        shared, updates = at.shared_blocks(value) if value else (None, 0)
+        for n, loops in enumerate(value):
+            _check_threads(n, loops, shared if n < updates else None, at)
         if at.placement is None:
             _check_around(at)
 
@@ -71,18 +76,19 @@ def _check_loops(n: int, loops: UpdateLoops, at: Site) -> None:
         raise at.refuse(f"{what}: in this order of loops it would read other values")
 
 
-def _check_threads(n: int, loops: UpdateLoops, at: Site) -> None:
+def _check_threads(n: int, loops: UpdateLoops, blocks: str | None, at: Site) -> None:
     update, what = at.stage.updates[n], f"update {n}"
     if loops.vector is not None:
         check_lanes(loops.vector, at)
         if loops.vector.dim not in loops.loops:
             raise at.refuse(f"{what}: vectorised in '{loops.vector.dim}', which is no loop of it")
     if loops.parallel is not None:
-        if not loops.loops or loops.parallel != loops.loops[-1]:
+        in_blocks = loops.parallel == blocks  # of each block one thread has all loops
+        if not in_blocks and (not loops.loops or loops.parallel != loops.loops[-1]):
             raise at.refuse(f"{what}: the parallel loop is not its outermost loop")
         if at.placement is not None or at.group.parallel is not None:
             raise at.refuse(f"{what}: threads inside of what threads may already run")
-        if loops.vector is not None and loops.vector.dim == loops.parallel:
+        if not in_blocks and loops.vector is not None and loops.vector.dim == loops.parallel:
             raise at.refuse(f"{what}: '{loops.parallel}' is both vectorised and parallel")
     for loop in (loops.parallel, None if loops.vector is None else loops.vector.dim):
         if loop is not None and not at.independent(update, loops.loops, loop):
