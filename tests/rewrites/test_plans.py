@@ -48,6 +48,7 @@ def test_an_observer_sees_every_pass() -> None:
         "order-reductions",
         "specialize-scans",
         "forward-initial-values",
+        "order-recurrences",
         "eliminate-symmetric-pairs",
         "hoist-parameters",
         "propagate-boundaries",

@@ -28,6 +28,7 @@ from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
+from tilesmith.scheduler.rewrites.recurrence_order import latest_last
 from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
 from tilesmith.scheduler.rewrites.rfactor import factored
 from tilesmith.scheduler.rewrites.specialize_scans import specialised
@@ -149,6 +150,13 @@ NORMALIZATION = (
         "it reads what that is made of, where each point is written before another reads it",
         "the values of what is written need not be there first",
         _forward,
+    ),
+    _pass(
+        "order-recurrences",
+        "sums in scans as they were written",
+        "those of floats add what the step before computed last",
+        "the next step waits for a multiplication with addition, not for a sum",
+        lambda p, schedule: _by_stage(p, lambda s: latest_last(s, schedule.strict)),
     ),
     _pass(
         "eliminate-symmetric-pairs",

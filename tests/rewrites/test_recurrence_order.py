@@ -1,0 +1,67 @@
+"""What the step before computes is added last in a scan, on the left; the values stay the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.rewrites.passes import normalise
+
+
+def scan(value: str, type: str = "float32") -> Pipeline:
+    """A scan along rows, and down columns where it reads these, after two columns that are given."""
+    update = {
+        "domain": {"r": [2, "a.extent.x - 2"], "s": [1, "a.extent.y - 1"]},
+        "at": ["r", "s"],
+        "value": value,
+    }
+    return load(
+        {
+            "format": 1,
+            "name": "scan",
+            "inputs": [{"name": "a", "type": type, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+            "stages": [{"name": "out", "dims": ["x", "y"], "value": "a(x, y)", "updates": [update]}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 20], [0, 9]]},
+        }
+    )
+
+
+def ordered(value: str, strict: bool = False, type: str = "float32") -> str:
+    """The update's value in normal form, after a comparison of what it computes."""
+    of = scan(value, type)
+    normal = normalise(of, strict)
+    assert normalise(normal, strict) is normal
+    rng = np.random.default_rng(0)
+    inputs = {"a": Image(rng.integers(0, 9, (9, 20)).astype(type), (0, 0))}
+    a, b = (interpret(p, inputs, {}, {"out": ((0, 20), (0, 9))})["out"][0] for p in (of, normal))
+    np.testing.assert_allclose(b, a, rtol=0 if strict else 1e-4, atol=0 if strict else 1e-4)
+    return to_text(normal.stage("out").updates[0].values[0])
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("0.5 * a(r, s) + 0.25 * out(r - 1, s)", "0.25 * out(r - 1, s) + 0.5 * "),
+        ("0.25 * out(r - 1, s) + 0.5 * a(r, s)", "0.25 * out(r - 1, s) + 0.5 * "),
+        ("0.5 * out(r - 1, s) - 0.25 * out(r - 2, s) + a(r, s)", "0.5 * out(r - 1, s) + (-0.25 * out(r - 2, s) + "),
+        ("0.25 * out(r - 1, s) + 0.5 * out(r, s - 1)", "0.25 * out(r - 1, s) + 0.5 * out(r, s - 1)"),
+        ("0.5 * out(r, s - 1) + 0.25 * out(r - 1, s)", "0.25 * out(r - 1, s) + 0.5 * out(r, s - 1)"),
+        ("max(a(r, s), 0.5 * a(r, s) - 0.25 * out(r - 1, s))", ", -0.25 * out(r - 1, s) + 0.5 * "),
+    ],
+)
+def test_the_latest_is_added_last(written: str, found: str) -> None:
+    assert found in ordered(written)
+
+
+def test_the_order_stays_where_it_may_not_change() -> None:
+    assert ordered("0.5 * a(r, s) + 0.25 * out(r - 1, s)", strict=True).endswith(" + 0.25 * out(r - 1, s)")
+    assert ordered("a(r, s) + out(r - 1, s)", type="int32").endswith(" + out(r - 1, s)")
+
+
+def test_ties_stay_as_they_are() -> None:
+    ordered("a(r, s) - out(r - 1, s) * a(r, s) + out(r - 1, s) * a(r, s - 1) - a(r, s) * out(r - 1, s)")
