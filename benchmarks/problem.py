@@ -73,7 +73,8 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
         elif i.boundary is not None:
             regions[i.name] = _like_outputs(pipeline, i, outputs, params)
         else:
-            regions[i.name] = required_regions(normalise(pipeline), outputs, params, regions)[i.name]
+            required = required_regions(normalise(pipeline), outputs, params, regions)
+            regions[i.name] = required.get(i.name, ((0, 1),) * len(i.dims))  # nothing may read it
     inputs = {
         i.name: random_array(i.type, tuple(n for _, n in reversed(regions[i.name])), _seed(seed, i.name))
         for i in pipeline.inputs

@@ -6,7 +6,8 @@ from support.places import document
 
 from tilesmith.app.runtime.shortage import no_memory
 from tilesmith.scheduler.analysis.size_warnings import buffer_warnings, in_words, input_warnings
-from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.ir.schedule.schedule import Schedule
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 
 REGION = ((0, 64), (0, 48))
 
@@ -29,7 +30,8 @@ def test_what_fits_is_no_warning() -> None:
 
 
 def test_buffers_that_are_larger_than_all_images_are_told_in_one_sentence() -> None:
-    of = normalise(document({"out": "a(x, y)"}, {"a": "uint8"}))
+    names = ("half", "same", "big", *(f"s{n}" for n in range(9)))
+    of = rewrite(document({"out": "a(x, y)", **dict.fromkeys(names, "a(x, y)")}, {"a": "uint8"}), Schedule("p", "", ()))
     assert buffer_warnings(of, [("half", 3072), ("same", 2 * 3072)]) == ()
     (one,) = buffer_warnings(of, [("same", 6144), ("big", 29_000_000_000)])
     assert one == (
@@ -39,6 +41,19 @@ def test_buffers_that_are_larger_than_all_images_are_told_in_one_sentence() -> N
     (many,) = buffer_warnings(of, [(f"s{n}", 10_000 + n) for n in range(9)])
     assert "'s8'" in many
     assert many.endswith("and 6 more do")
+
+
+def test_buffers_of_stages_that_rewrites_added_are_not_told() -> None:
+    at = "int32(clamp(atan2(a(r, s), 0.5), 0.0, 3.0))"
+    domain = {"r": [0, "a.extent.x"], "s": [0, "a.extent.y"]}
+    update = {"domain": domain, "at": [at], "value": f"hist({at}) + 1"}
+    hist = {"dims": ["k"], "value": "0", "updates": [update]}
+    of = document({"hist": hist, "out": "hist(x % 4) + y"}, {"a": "float32"}, estimates={"a": REGION})
+    plan = rewrite(of, Schedule("p", "", ()))
+    assert "hist_operand" in {s.name for s in plan.pipeline.stages}
+    assert buffer_warnings(plan, [("hist_operand", 10**9)]) == ()
+    (warning,) = buffer_warnings(plan, [("hist_operand", 10**9), ("hist", 10**8)])
+    assert warning.endswith(": that of stage 'hist' takes 100 MB")
 
 
 def test_the_largest_buffer_of_a_call_is_told() -> None:

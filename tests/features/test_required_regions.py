@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from support.random_pipelines import random_inputs, random_params, random_pipeline, random_regions
 
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter import interpreter
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -93,3 +93,27 @@ def test_a_stage_that_is_put_into_its_reader_needs_the_same(inner: str, outer: s
         regions = {"outer": ((lo, extent), (lo, extent))}
         before, after = (required_regions(p, regions, {}, {})["input"] for p in (pipeline, together))
         assert before == after
+
+
+def test_a_size_that_is_not_given_is_named() -> None:
+    pipeline = normalise(
+        load(
+            {
+                "format": 1,
+                "name": "total",
+                "params": [{"name": "n", "type": "int32"}],
+                "inputs": [{"name": "lab", "type": "float32", "dims": ["x"]}],
+                "stages": [
+                    {"name": "whole", "dims": [], "value": "sum(lab(r) for r in range(lab.extent.x))"},
+                    {"name": "some", "dims": [], "value": "sum(lab(r) for r in range(n))"},
+                ],
+                "outputs": ["whole", "some"],
+                "estimates": {"whole": [], "some": []},
+            }
+        )
+    )
+    with pytest.raises(UnknownSize, match=r"depends on lab\.extent\.x, which is not given"):
+        required_regions(pipeline, {"whole": ()}, {}, {})
+    with pytest.raises(UnknownSize, match="depends on n, which is not given"):
+        required_regions(pipeline, {"some": ()}, {}, {})
+    assert required_regions(pipeline, {"whole": ()}, {}, {"lab": ((2, 5),)})["lab"] == ((0, 5),)

@@ -151,7 +151,7 @@ class Documents:
         except ScheduleError as error:  # of places beyond every image, at the estimates
             return told(error)
         source = generated(laid_out(found.plan, platforms.load("i7-6700")))
-        warnings = size_warnings(found.plan.pipeline, source.buffers)
+        warnings = size_warnings(found.plan, source.buffers)
         schedule = json.dumps(schedules.to_document(found.plan.schedule))
         return "\n".join((canonical_json(pipeline), schedule, source.code, *warnings))
 

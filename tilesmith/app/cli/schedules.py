@@ -278,7 +278,7 @@ def _warnings(result: Result) -> tuple[str, ...]:
     """Estimates that do not go together, in words."""
     from tilesmith.scheduler.analysis.size_warnings import size_warnings
 
-    return size_warnings(result.plan.pipeline, result.source.buffers)
+    return size_warnings(result.plan, result.source.buffers)
 
 
 def _misfits(result: Result) -> tuple[Misfit, ...]:

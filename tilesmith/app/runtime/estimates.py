@@ -12,7 +12,7 @@ import numpy as np
 
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.scheduler.errors import TilesmithError
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, Scalar, table_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -33,7 +33,7 @@ def input_regions(pipeline: Pipeline, params: Mapping[str, Scalar]) -> dict[str,
     bare = replace(pipeline, inputs=tuple(i if i.name in known else replace(i, boundary=None) for i in pipeline.inputs))
     try:
         required = required_regions(normalise(bare), output_regions(pipeline), params, known)
-    except KeyError:
+    except UnknownSize:
         names = ", ".join(i.name for i in pipeline.inputs if i.name not in known)
         raise NoEstimate(
             f"what is read of {names} depends on its own size: add it to the document's estimates"

@@ -8,7 +8,7 @@ from math import prod
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
 from tilesmith.scheduler.analysis.size_warnings import in_words
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Region, Scalar
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -29,7 +29,7 @@ def no_memory(
     defaults = {p.name: p.default for p in pipeline.params if p.default is not None}
     try:
         needed = required_regions(normal, regions, {**defaults, **params}, images)
-    except KeyError:
+    except UnknownSize:
         needed = {}
     element = {s.name: max(t.bytes for t in s.types) for s in normal.stages}
     sizes: dict[str, int] = {}

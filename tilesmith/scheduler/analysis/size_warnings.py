@@ -13,14 +13,15 @@ from tilesmith.scheduler.errors import ScheduleError
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.printer import to_text
+from tilesmith.scheduler.ir.plan import Plan
 
 _NAMED = 3
 """Buffers that a warning names, at most."""
 
 
-def size_warnings(pipeline: Pipeline, buffers: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Sentences on what does not go together at the estimates of a normal pipeline: inputs, then `buffers`."""
-    return (*input_warnings(pipeline), *buffer_warnings(pipeline, buffers))
+def size_warnings(plan: Plan, buffers: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Sentences on what does not go together at the estimates of a plan: inputs, then `buffers`."""
+    return (*input_warnings(plan.pipeline), *buffer_warnings(plan, buffers))
 
 
 def input_warnings(pipeline: Pipeline) -> tuple[str, ...]:
@@ -64,9 +65,11 @@ def _where(a: StageAccess, d: int, stage: str) -> str:
     return f"stage '{stage}' reads it at {to_text(a.access.indices[d])}"
 
 
-def buffer_warnings(pipeline: Pipeline, buffers: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """A sentence on the `buffers` (name and bytes at the estimates) that are larger than all inputs and outputs of a
-    normal pipeline together, if there are any; the largest of them by name."""
+def buffer_warnings(plan: Plan, buffers: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """A sentence on the `buffers` (name and bytes at the estimates) that are larger than all inputs and outputs
+    together, if there are any; the largest of them by name. Those of stages that rewrites added are not among them: who
+    wrote the pipeline cannot write them otherwise."""
+    pipeline = plan.pipeline
     try:
         regions = estimates(pipeline).regions
     except ScheduleError:
@@ -74,7 +77,14 @@ def buffer_warnings(pipeline: Pipeline, buffers: Iterable[tuple[str, int]]) -> t
     held = {i.name: i.type.bytes for i in pipeline.inputs}
     held |= {name: sum(t.bytes for t in pipeline.stage(name).types) for name in pipeline.outputs}
     images = sum(_points(regions[name]) * size for name, size in held.items() if name in regions)
-    large = sorted(((size, name) for name, size in buffers if size > images), key=lambda b: (-b[0], b[1]))
+    made_of = {s.name: s.made_of or s.name for s in pipeline.stages}
+    names = {s.name for s in plan.written.stages}
+    largest: dict[str, int] = {}
+    for name, size in buffers:
+        written = made_of.get(name, name)
+        if written in names and size > images:
+            largest[written] = max(size, largest.get(written, 0))
+    large = sorted(((size, name) for name, size in largest.items()), key=lambda b: (-b[0], b[1]))
     if not large:
         return ()
     named = [f"that of stage '{name}' takes {in_words(size)}" for size, name in large[:_NAMED]]

@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol, required_boxes
+from tilesmith.scheduler.errors import TilesmithError
 from tilesmith.scheduler.ir.index import Index, sym
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.hoist_parameters import with_values
 
 Region = tuple[tuple[int, int], ...]
+
+
+class UnknownSize(TilesmithError):
+    """The regions that are asked for depend on the place or size of an image, or on a param, that is not given."""
+
+    code = "bad_argument"
+
+    def __init__(self, symbol: str) -> None:
+        super().__init__(f"what is needed depends on {symbol.removeprefix(param_symbol(''))}, which is not given")
+
+
+class _Numbers(dict[str, int]):
+    """The numbers of symbols."""
+
+    def __missing__(self, symbol: str) -> int:
+        raise UnknownSize(symbol)
 
 
 def required_regions(
@@ -24,9 +41,10 @@ def required_regions(
     `input_regions` are those of the images passed, for boundaries and `input.extent.x`; `params` needs those
     that bounds depend on. The same intervals that the generated code computes at its entry. It has no numbers when they
     are worked out, so these come last here, too: intervals of numbers may be narrower, as those of remainders.
+    Raises UnknownSize where they depend on an image or a param that is not given.
     """
     known = with_values(pipeline, params)
-    env = {param_symbol(p.name): number_of(p, known[p.name]) for p in pipeline.params if p.name in known}
+    env = _Numbers({param_symbol(p.name): number_of(p, known[p.name]) for p in pipeline.params if p.name in known})
     for image in pipeline.inputs:
         for dim, (lo, extent) in zip(image.dims, input_regions.get(image.name, ()), strict=False):
             env[bound_symbol(image.name, "min", dim)] = lo

@@ -183,7 +183,7 @@ def generate(decided: Decided, limits: Limits) -> Generated | ApiError:
         options = SearchOptions(cost_model=decided.cost_model)
         predicted = plain(priced(plan.written, plan.schedule, machine, options).predicted.to_document())
         found = tuple(m.to_document() for m in misfits(plan, machine))
-        return Generated(source, found, size_warnings(plan.pipeline, source.buffers), predicted)
+        return Generated(source, found, size_warnings(plan, source.buffers), predicted)
     except TilesmithError as error:
         return _refusal(error, "")
 
@@ -290,7 +290,7 @@ def _answer(found: _Found, question: Question) -> Answer:
         "entry": entry_name(plan.written.name),
         **({"steps": [s.to_document() for s in found.result.trace.steps]} if found.result.trace.steps else {}),
         "misfits": [m.to_document() for m in misfits(plan, platform)],
-        "warnings": list(size_warnings(plan.pipeline, buffers)),
+        "warnings": list(size_warnings(plan, buffers)),
         "timings_ms": {name: round(ms, 3) for name, ms in found.timings_ms.items()},
     }
     forms = _forms(found, pipeline, decided)
