@@ -41,6 +41,8 @@ def assert_equal(pipeline: Pipeline, cut: Pipeline, tolerance: float = 1e-5) -> 
     params = {q.name: 3 for q in pipeline.params}
     bounded = any(i.boundary is not None for i in pipeline.inputs)
     whole = {i.name: ((0, 6), (3, 4), (0, 3))[: len(i.dims)] for i in pipeline.inputs} if bounded else {}
+    if "other" in whole:
+        whole["other"] = ((-1, 5), (2, 3), (1, 2))[: len(dims)]
     whole |= {i.name: ((-4, 9),) for i in pipeline.inputs if i.dims == ("k",)}
     needed = required_regions(normalise(pipeline), regions, params, whole)
     after = required_regions(normalise(cut), regions, params, whole)
@@ -65,6 +67,12 @@ def halves(value: str, **more: str) -> tuple[str, str]:
     """The two steps of `value`, split along y."""
     cut = separated(normalise(pipeline_of(value, **more)), (Separation("out", 0, "y", "part"),))  # type: ignore[arg-type]
     return to_text(cut.stage("part").values[0]), to_text(cut.stage("out").values[0])
+
+
+def test_the_first_step_is_where_the_image_is() -> None:
+    """Not from its edge on: loops that need no boundary are found, and what is known of places holds."""
+    for boundary in ("repeat_edge", "mirror_interior"):
+        assert halves(box(3, 5), boundary=boundary)[1] == "sum(part(x + i, y) for i in range(-1, 2))"
 
 
 def test_the_steps_are_written_with_few_operations() -> None:
@@ -107,6 +115,17 @@ def test_boundaries(boundary: str | None) -> None:
     for value in (explicit(outer((1, 2, 1), (1, 3, 2))), box(3, 5, op="max"), box(5, 3)):
         for type in ("uint8", "float32"):
             assert_same(pipeline_of(value, type=type, boundary=boundary))
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_products_of_two_images_that_begin_elsewhere(boundary: str | None) -> None:
+    both = "image(x + i, y + j) * other(x + i, y + j)"
+    for value in (
+        explicit(outer((1, 2, 1), (1, 3, 2)), "(image({x}, {y}) * other({x}, {y}))"),
+        f"sum({both} * exp(-float32(i * i + j * j)) for j in range(-2, 3) for i in range(-1, 2))",
+        box(5, 3, "absd(image(x + i, y + j), other(x + i + 1, y + j))"),
+    ):
+        assert_same(pipeline_of(value, boundary=boundary))
 
 
 @pytest.mark.parametrize(

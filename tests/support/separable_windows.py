@@ -18,16 +18,17 @@ LAPLACIAN = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 
 def pipeline_of(
     value: object, *stages: dict[str, object], type: str = "float32", dims: str = "xy", boundary: str | None = None
 ) -> Pipeline:
-    """`out` is `value` of an `image`, and of `stages`, a `table` of weights and params p and q."""
+    """`out` is `value` of an `image`, an `other` if it reads that, `stages`, a `table` of weights, params p, q."""
     image: dict[str, object] = {"name": "image", "type": type, "dims": list(dims)}
     if boundary is not None:
         image["boundary"] = {"kind": boundary, **({"value": "7"} if boundary == "constant" else {})}
+    images = [image, {**image, "name": "other"}] if "other" in str(value) else [image]
     out = {"name": "out", "dims": list(dims), "value": value}
     return load(
         {
             "format": 1,
             "name": "test",
-            "inputs": [image, {"name": "table", "type": type, "dims": ["k"]}],
+            "inputs": [*images, {"name": "table", "type": type, "dims": ["k"]}],
             "params": [{"name": n, "type": type, "default": 3} for n in "pq"],
             "stages": [*stages, out],
             "outputs": ["out"],

@@ -1,9 +1,13 @@
-"""Translation equivalence: two expressions are equal as functions if one is the other at shifted places."""
+"""Translation equivalence: two expressions are equal as functions if one is the other at shifted places.
+
+Where an image begins is a part of the function, not of the place: `a` and `b` mirrored at their own edges, which read
+`a` by way of `x + i - a.min.x` and `b` of `x + i - b.min.x`, are both read for the place `x + i`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -83,7 +87,7 @@ class _Looked:
             self.lost.update(here)
             return
         (dim,) = here
-        place = self.split[id(node)] = _split(node)
+        place = self.split[id(node)] = _split(_without_bounds(node))
         if place.base != self.found.setdefault(dim, place).base:
             self.lost.add(dim)
 
@@ -97,7 +101,7 @@ class _Looked:
         (dim,) = here
         if dim not in places:
             return node
-        return moved(Var(dim), self.split[id(node)].shift - places[dim].shift)
+        return _with_bounds_of(node, moved(Var(dim), self.split[id(node)].shift - places[dim].shift))
 
 
 def moved(e: Expr, by: int) -> Expr:
@@ -140,6 +144,38 @@ def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozen
 def _is_of_dims(e: Expr, dims: Collection[str]) -> bool:
     """True if a float is made of dims and what is the same everywhere."""
     return all(n.name in dims if isinstance(n, Var) else not isinstance(n, Access | Reduce) for n in walk(e))
+
+
+def _without_bounds(e: Expr) -> Expr:
+    """The index `e`, in which a dim stands, without the terms that mins and extents of inputs are."""
+    match e:
+        case Binary(op="+" | "-", left=left, right=right) if _is_bound(right):
+            return _without_bounds(left)
+        case Binary(op="+", left=left, right=right) if _is_bound(left):
+            return _without_bounds(right)
+        case Binary(op="+" | "-", left=left, right=Const()):
+            return replace(e, left=_without_bounds(left))
+    return e
+
+
+def _with_bounds_of(e: Expr, place: Expr) -> Expr:
+    """`place` and the terms that `_without_bounds` leaves out of the index `e`."""
+    match e:
+        case Binary(op="+" | "-", left=left, right=right) if _is_bound(right):
+            return replace(e, left=_with_bounds_of(left, place))
+        case Binary(op="+", left=left, right=right) if _is_bound(left):
+            return replace(e, right=_with_bounds_of(right, place))
+        case Binary(op="+" | "-", left=left, right=Const()):
+            return _with_bounds_of(left, place)
+    return place
+
+
+def _is_bound(e: Expr) -> bool:
+    """True for arithmetic of mins and extents of inputs."""
+    every = list(walk(e))
+    return all(isinstance(n, Const | InputBound | Binary) for n in every) and any(
+        isinstance(n, InputBound) for n in every
+    )
 
 
 def _split(e: Expr) -> Place:
