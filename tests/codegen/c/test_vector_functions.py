@@ -526,3 +526,30 @@ def test_quotients_are_no_calls_in_code_of_any_size() -> None:
     symbols = subprocess.run(["nm", build(source, ("-Os",))._name], capture_output=True, text=True, check=True).stdout
     assert source.code.count("ts_quotient") >= 60
     assert "ts_quotient" not in symbols
+
+
+WEIGHTED = [
+    (t, weight) for t in ("uint8", "int8", "uint16", "int16") for weight in ("uint8", "uint16", "uint32", "float32")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "weight"), WEIGHTED, ids=lambda v: v)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_integers_between_two_are_the_interpreters_and_in_vectors(compiler: str, type_: str, weight: str) -> None:
+    pipeline, source = pointwise("lerp(a(x), b(x), c(x))", (type_, type_, weight), 32)
+    assert "ts_lerp" not in source.code
+    ends, rng = np.iinfo(type_), np.random.default_rng(0)
+    some = np.array([ends.min, ends.min + 1, 0, 1, ends.max // 2, ends.max - 1, ends.max], type_)
+    a, b = (
+        np.concatenate([v, rng.integers(ends.min, ends.max, 3000, endpoint=True).astype(type_)]) for v in pairs(some)
+    )
+    if weight == "float32":
+        edges = np.array([0, 1, 0.5, 0.999, 1e-3, -1, 2, np.nan], np.float32)
+        c = np.concatenate([edges, rng.uniform(0, 1, len(a) - len(edges)).astype(np.float32)])
+    else:
+        c = rng.choice(np.array([0, 1, np.iinfo(weight).max], weight), len(a))
+        c[::2] = rng.integers(0, np.iinfo(weight).max, len(c[::2]), endpoint=True)
+    found = computed(compiler, pipeline, source, a, b, c)
+    columns = {"a": Image(a, (0,)), "b": Image(b, (0,)), "c": Image(c, (0,))}
+    expected = interpret(pipeline, columns, {}, {"out": ((0, len(a)),)})["out"][0]
+    np.testing.assert_array_equal(found, expected)

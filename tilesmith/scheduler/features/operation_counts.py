@@ -30,6 +30,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     children,
     walk,
 )
+from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, ScalarType
 
@@ -263,6 +264,7 @@ def _count(
     moving = None if row is None else _moving(e, row)
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
+    kept: list[Expr] = []
     while pending:
         node, n = pending.pop()
         key = (id(node), n)
@@ -283,6 +285,12 @@ def _count(
                 continue
             _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
+            continue
+        if isinstance(node, Call) and node.function == "lerp" and (written := written_out(node)) is not None:
+            kept.append(written)  # parts are known by identity
+            if moving is not None and row is not None:
+                moving |= _moving(written, row)
+            pending.append((written, n))
             continue
         if moving is None:
             _add(node, n, counts)

@@ -14,7 +14,7 @@ from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, literal
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline import bit_counts
+from tilesmith.scheduler.ir.pipeline import integer_functions
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -187,8 +187,8 @@ class Evaluator(Evaluation):
             case Call(function="clamp"):
                 v, lo, hi = (self.value(a, frame) for a in e.args)
                 return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
-            case Call() if e.function in bit_counts.FUNCTIONS:
-                return self.value(bit_counts.written_out(e), frame)
+            case Call() if (written := integer_functions.written_out(e)) is not None:
+                return self.value(written, frame)
             case Call():
                 return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
             case Reduce():
