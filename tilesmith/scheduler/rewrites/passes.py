@@ -24,6 +24,7 @@ from tilesmith.scheduler.rewrites.gather_neighbours import gathered
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
 from tilesmith.scheduler.rewrites.interleave_channels import interleaved
+from tilesmith.scheduler.rewrites.interleave_updates import interleaved_updates
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
@@ -115,6 +116,13 @@ NORMALIZATION = (
         "stages that say places are part of the indices that they say; other values have their bounds there",
         "what a stage may be says how far a reader goes",
         lambda p, _: promised(p),
+    ),
+    _pass(
+        "interleave-updates",
+        "updates that divide the points of a stage up by strides; no boundaries are lowered",
+        "they are one value, chosen by the residues of a point",
+        "rows are written whole, and a stage without updates may be inlined, kept in registers, and slid",
+        lambda p, _: interleaved_updates(p),
     ),
     _pass(
         "lower-boundaries",
