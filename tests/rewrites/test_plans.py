@@ -43,6 +43,7 @@ def test_an_observer_sees_every_pass() -> None:
         "join-correlated-terms",
         "gather-neighbours",
         "promise-bounds",
+        "interleave-updates",
         "lower-boundaries",
         "fold-updates",
         "order-reductions",
