@@ -183,6 +183,17 @@ def test_one_loop_for_all_over_a_domain() -> None:
     assert len(loops_over(apart, "r")) == 2 * copies()
 
 
+def test_terms_of_reductions_inside_are_counted_where_those_of_a_loop_are_written_out() -> None:
+    """Else a search for motion has 17 differences of blocks, of 48 terms each, in one iteration."""
+    differences = "absd(int32(bytes(x + i + u, y + j + v)), int32(bytes(x + i, y + j)))"
+    block = f"sum({differences} for j in range(6) for i in range(8))"
+    of = pipeline(f"argmin({block} for v in range(-4, 5) for u in range(-8, 9))[1]")
+    assert len(loops_over(of, "u")) == len(loops_over(of, "v")) > 0
+    single = pipeline("sum(int32(bytes(x + u, y + v)) for v in range(-4, 5) for u in range(-8, 9))")
+    assert len(loops_over(single, "u")) < len(loops_over(single, "v"))
+    judge(of)
+
+
 def test_a_condition_that_stays_is_asked_outside() -> None:
     """Rows that do not count are not run through."""
     terms = "int32(bytes(x + r, y + s)) for s in range(m, m + 20) for r in range(n)"

@@ -187,7 +187,8 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
         return cells
     domain = jobs[0][0].domain
     most = WRITTEN_TERMS if _is_long(ev, *jobs[0]) else WRITTEN_TOGETHER
-    loops = len(domain) if ev.axis is None else _loops(domain, len(jobs), most)
+    inside = sum(max(1, _terms_inside(ev, e.body)) for e, _ in jobs)
+    loops = len(domain) if ev.axis is None else _loops(domain, inside, most)
 
     depth = b.depth
     _Nest(ev, cells, domain, loops).inside(0, jobs)
@@ -326,9 +327,23 @@ def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
     return replace(e, where=left)
 
 
-def _loops(domain: tuple[RVar, ...], jobs: int, most: int) -> int:
-    """How many of the variables are loops: the last ones, constant terms and at most so many, are written out."""
-    n, terms = len(domain), jobs
+def _terms_inside(ev: Evaluation, e: Expr) -> int:
+    """Terms of reductions that a value of `e` writes out, those of stages that are computed inline among them; of a
+    reduction that is a loop those of an iteration."""
+    inlined = ev.sources.inlined
+    if isinstance(e, Access) and e.name in inlined:
+        return _terms_inside(ev, inlined[e.name].values[e.component])
+    inside = sum(_terms_inside(ev, c) for c in children(e))
+    if not isinstance(e, Reduce):
+        return inside
+    terms = prod(map(trips, e.domain))
+    return (terms if is_written_out(e) else min(terms, WRITTEN_TERMS)) * max(1, inside)
+
+
+def _loops(domain: tuple[RVar, ...], terms: int, most: int) -> int:
+    """The number of variables that are loops: the last ones, constant terms and at most so many together, are written
+    out, where a point of the domain has so many `terms`."""
+    n = len(domain)
     while n > 1 and 0 < trips(domain[n - 1]) * terms <= most:
         n -= 1
         terms *= trips(domain[n])
