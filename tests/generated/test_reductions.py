@@ -194,6 +194,13 @@ def test_terms_of_reductions_inside_are_counted_where_those_of_a_loop_are_writte
     judge(of)
 
 
+def test_stages_inside_of_a_reduction_are_counted_once_each() -> None:
+    """Each is read twice by the next: one by one they would be looked into a billion times."""
+    squares = {f"s{n}": f"s{n - 1}(x, y) * s{n - 1}(x, y)" for n in range(1, 31)}
+    of = pipeline("sum(s30(x + i, y) for i in range(100))", s0="reals(x, y)", **squares)
+    assert loops_over(of, "i")
+
+
 def test_a_condition_that_stays_is_asked_outside() -> None:
     """Rows that do not count are not run through."""
     terms = "int32(bytes(x + r, y + s)) for s in range(m, m + 20) for r in range(n)"

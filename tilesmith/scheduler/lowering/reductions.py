@@ -187,7 +187,8 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
         return cells
     domain = jobs[0][0].domain
     most = WRITTEN_TERMS if _is_long(ev, *jobs[0]) else WRITTEN_TOGETHER
-    inside = sum(max(1, _terms_inside(ev, e.body)) for e, _ in jobs)
+    counted: dict[tuple[str, int], int] = {}
+    inside = sum(max(1, _terms_inside(ev, e.body, counted)) for e, _ in jobs)
     loops = len(domain) if ev.axis is None else _loops(domain, inside, most)
 
     depth = b.depth
@@ -327,13 +328,16 @@ def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
     return replace(e, where=left)
 
 
-def _terms_inside(ev: Evaluation, e: Expr) -> int:
+def _terms_inside(ev: Evaluation, e: Expr, counted: dict[tuple[str, int], int]) -> int:
     """Terms of reductions that a value of `e` writes out, those of stages that are computed inline among them; of a
-    reduction that is a loop those of an iteration."""
+    reduction that is a loop those of an iteration. `counted` has those of stages, each of which is looked into once."""
     inlined = ev.sources.inlined
     if isinstance(e, Access) and e.name in inlined:
-        return _terms_inside(ev, inlined[e.name].values[e.component])
-    inside = sum(_terms_inside(ev, c) for c in children(e))
+        value = (e.name, e.component)
+        if value not in counted:
+            counted[value] = _terms_inside(ev, inlined[e.name].values[e.component], counted)
+        return counted[value]
+    inside = sum(_terms_inside(ev, c, counted) for c in children(e))
     if not isinstance(e, Reduce):
         return inside
     terms = prod(map(trips, e.domain))
