@@ -102,6 +102,7 @@ def test_boxes(type: str, size: tuple[int, int]) -> None:
     wide, high = size
     for value in (
         explicit([[1] * wide] * high),
+        f"sum(sum(image(x + i, y + j) for i in range({wide})) * table(j % 4) * 3 for j in range({high}))",
         box(wide, high),
         box(wide, high, op="min"),
         f"sum(sum(image(x + i, y + j) for i in range({wide})) for j in range({high})) * p + image(x, y)",
@@ -137,6 +138,8 @@ def test_products_of_two_images_that_begin_elsewhere(boundary: str | None) -> No
         explicit([["p * p", "p", "p * q"], ["2 * p", "2", "2 * q"], ["p * q", "q", "q * q"]]),
         "sum(table(i) * table(j) * p * image(x + i, y + j) for j in range(-2, 3) for i in range(-2, 3))",
         "sum(exp(-float32(i * i)) * image(x + i, y + j) * cos(float32(j)) for j in range(-2, 3) for i in range(3))",
+        "sum(p * table(j) * sum(table(i) * image(x + i, y + j) for i in range(3)) / 7 for j in range(-2, 3))",
+        "sum(sum(abs(image(x + i, y + j)) for i in range(3)) * table(j) * table(-j) for j in range(-2, 3))",
         "sum(-0.5 * image(2 * x + i, 2 * y + j) for j in range(-1, 3) for i in range(-1, 3))",
         explicit(outer((1, 3, 1), (1, 3, 1)), "image(2 * {x}, (y + {y}) // 2)"),
         explicit(outer((1, 2), (1, 2)), "image(clamp({x}, -1, 4), min({y}, 3))"),

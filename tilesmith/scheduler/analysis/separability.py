@@ -299,13 +299,20 @@ class _Reduced(Window):
 
 def _of_reduction(stage: Stage, e: Reduce) -> Window | None:
     domain, guarded = list(e.domain), e.where is not None
-    inner = term(e.body) if e.op == "sum" else Term(Coefficient(), e.body)
-    body, scale = inner.body, inner.coefficient
-    while isinstance(body, Reduce) and body.op == e.op:
-        domain += body.domain
-        guarded = guarded or body.where is not None
-        inner = term(body.body, scale) if e.op == "sum" else Term(scale, body.body)
-        body, scale = inner.body, inner.coefficient
+    outer: list[Expr] = []
+    inner, scale = e.body, Coefficient()
+    while True:
+        if e.op == "sum":
+            part = term(inner, scale)
+            scale = part.coefficient
+            inner, beside = _nested(part.body)
+            outer += beside
+        if not isinstance(inner, Reduce) or inner.op != e.op:
+            break
+        domain += inner.domain
+        guarded = guarded or inner.where is not None
+        inner = inner.body
+    body = _product((inner, *outer))
     if guarded or e.op in ("argmin", "argmax") or not all(map(_is_constant, domain)):
         return None
     names = frozenset(r.name for r in domain)
@@ -337,6 +344,17 @@ def _of_reduction(stage: Stage, e: Reduce) -> Window | None:
     return _Reduced(stage, e, dims, function, tuple(domain), tuple(weights), scale, first)
 
 
+def _nested(body: Expr) -> tuple[Expr, list[Expr]]:
+    """The sum that is a factor of a product, and the other factors, which may stand in it as well: none of them has
+    variables of its own. `body` itself where there is no such sum."""
+    factors = _factors_of(body)
+    for n, factor in enumerate(factors):
+        others = factors[:n] + factors[n + 1 :]
+        if isinstance(factor, Reduce) and not any(isinstance(part, Reduce) for e in others for part in walk(e)):
+            return (factor, others) if factor.op == "sum" else (body, [])
+    return body, []
+
+
 def _has_dims(e: Expr, stage: Stage) -> bool:
     return isinstance(e, Access) and not _variables(e).isdisjoint(stage.dims)
 
@@ -351,14 +369,7 @@ def _factors(body: Expr, dims: Set[str], variables: Collection[str]) -> tuple[li
     scale = Coefficient()
     core: list[Expr] = []
     weights: list[Expr] = []
-    pending = [body]
-    factors: list[Expr] = []
-    while pending:
-        e = pending.pop()
-        if isinstance(e, Binary) and e.op == "*":
-            pending += (e.right, e.left)
-        else:
-            factors.append(e)
+    factors = _factors_of(body)
     several = any(len(_variables(e) & dims) > 1 for e in factors)
     for e in factors:
         used = _variables(e)
@@ -370,6 +381,19 @@ def _factors(body: Expr, dims: Set[str], variables: Collection[str]) -> tuple[li
         else:
             scale *= coefficient(e) or Coefficient(ONE, (e,))
     return core, weights, scale
+
+
+def _factors_of(body: Expr) -> list[Expr]:
+    """The factors of a product, left to right."""
+    pending = [body]
+    factors: list[Expr] = []
+    while pending:
+        e = pending.pop()
+        if isinstance(e, Binary) and e.op == "*":
+            pending += (e.right, e.left)
+        else:
+            factors.append(e)
+    return factors
 
 
 def _product(factors: Sequence[Expr]) -> Expr:
