@@ -901,3 +901,25 @@ def test_neighbours_of_flat_planes_are_near_each_other_but_where_a_plane_ends() 
     assert read.beside == ("x", "x", 1, 784)
     found = autoschedule(load(document), catalog.get("i7-6700"), SearchOptions())
     assert not found.schedule.factors
+
+
+def test_iterations_inside_of_the_loop_that_carries_a_recurrence_wait_for_it_together() -> None:
+    """Three channels of each pixel, and whole rows of them, whose vectors wait for nothing near."""
+
+    def chain(at: list[str], value: str) -> tuple[float, float]:
+        dims, storage = ["x", "y", "c"], ["c", "x", "y"]
+        update = {"domain": {"r": [1, 63]}, "at": at, "value": value}
+        document = {
+            "format": 1, "name": "scan", "inputs": [{"name": "a", "type": "float32", "dims": dims, "storage": storage}],
+            "stages": [{"name": "f", "dims": dims, "storage": storage, "value": "a(x, y, c)", "updates": [update]}],
+            "outputs": ["f"], "estimates": {"f": [[0, 64], [0, 64], [0, 3]], "a": [[0, 64], [0, 64], [0, 3]]},
+        }  # fmt: skip
+        of, platform = load(document), catalog.get("i7-6700")
+        (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+        work = counts.stages[0].work
+        assert work is not None
+        done = work.passes[0]
+        return done.chain, float(done.rows)
+
+    assert chain(["r", "y", "c"], "f(r - 1, y, c) + f(r, y, c)") == (FLOAT / 3, 0)
+    assert chain(["x", "r", "c"], "f(x, r - 1, c) + f(x, r, c)") == (FLOAT / (3 * 64 / 8), 63)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.machines import machine
@@ -12,6 +14,7 @@ from tilesmith.scheduler.compiler import Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Vector
 
 FLOATS = {"name": "input", "type": "float32", "dims": ["x", "y"]}
 BYTES = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
@@ -114,6 +117,82 @@ def test_scans_compute_what_the_pipeline_says(case: str) -> None:
             assert status == 0
             for a, b in zip(got["f"], expected, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{width} x {height}, {region}")
+
+
+PIXELS = ["x", "y", "c"]
+
+
+def interleaved(type_: str, value: str, *updates: tuple[str, list[str]]) -> Pipeline:
+    """Scans of an image of three channels, whose elements lie pixel by pixel: a value, and the place that it is of."""
+    image = {"name": "input", "type": type_, "dims": PIXELS, "storage": ["c", "x", "y"]}
+    done = [
+        {"domain": {"r": [1, f"input.extent.{'x' if 'r' in at[0] else 'y'} - 1"]}, "at": at, "value": v}
+        for v, at in updates
+    ]
+    stage = {"name": "f", "dims": PIXELS, "storage": ["c", "x", "y"], "value": value, "updates": done}
+    document = {"format": 1, "name": "pixels", "inputs": [image], "stages": [stage], "outputs": ["f"]}
+    return load(document | {"estimates": {n: [[0, 640], [0, 480], [0, 3]] for n in ("f", "input")}})
+
+
+ACROSS_PIXELS = (
+    ("f(x, r - 1, c) * 0.75 + f(x, r, c) * 0.25", ["x", "r", "c"]),
+    (
+        "f(x, input.extent.y - r, c) * 0.75 + f(x, input.extent.y - 1 - r, c) * 0.25",
+        ["x", "input.extent.y - 1 - r", "c"],
+    ),
+)
+OF_PIXELS = {
+    "both ways across rows": interleaved("float32", "input(x, y, c)", *ACROSS_PIXELS),
+    "sums of areas": interleaved(
+        "uint8",
+        "int32(input(x, y, c))",
+        ("f(r - 1, y, c) + f(r, y, c)", ["r", "y", "c"]),
+        ("f(x, r - 1, c) + f(x, r, c)", ["x", "r", "c"]),
+    ),
+    "neighbours in another image": interleaved(
+        "int32",
+        "input(x, y, c) * 3",
+        ("f(x, r, c) - f(x, r - 1, c) + input(max(x - 1, 0), r - 1, c)", ["x", "r", "c"]),
+    ),
+    "channels told apart": interleaved("int32", "input(x, y, c)", ("f(x, r - 1, c) + input(x, r, 0)", ["x", "r", "c"])),
+    "places told apart": interleaved("int32", "input(x, y, c)", ("f(x, r - 1, c) * x + f(x, r, c)", ["x", "r", "c"])),
+}
+
+
+@pytest.mark.parametrize("case", sorted(OF_PIXELS))
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+def test_scans_of_interleaved_pixels(case: str, vector_bytes: int) -> None:
+    """Rows of fewer elements than a vector, of whole vectors and what is left; parts of images; a single channel, which
+    is no flat row."""
+    of = OF_PIXELS[case]
+    made = compile_pipeline(of, machine(vector_bytes=vector_bytes, threads=2), Options(strict=True))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    rng = np.random.default_rng(7)
+    for width, height, channels in ((1, 4, 3), (5, 7, 3), (17, 9, 3), (33, 6, 3), (17, 6, 1), (17, 6, 4)):
+        values = rng.integers(0, 256, (height, width, channels)).astype(of.inputs[0].type.name)
+        image = Image(np.moveaxis(values, 2, 0), (0, 0, 0))
+        for region in (
+            ((0, width), (0, height), (0, channels)),
+            ((0, max(1, width - 1)), (height // 2, 1), (channels - 1, 1)),
+        ):
+            (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+            with threads(2):
+                status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
+            assert status == 0
+            np.testing.assert_array_equal(got["f"][0], expected, err_msg=f"{width} x {height}, {region}")
+
+
+def test_updates_of_interleaved_pixels_have_vectors_of_all_elements_of_a_row() -> None:
+    """Three vectors side by side, of which none is put together of others."""
+    of = OF_PIXELS["both ways across rows"]
+    made = compile_pipeline(of, machine(vector_bytes=32, threads=1))
+    assert {u.vector for u in made.schedule.groups[0].updates} == {Vector("x", 8)}
+    for third in ("3 * xv_0", "3 * xv_0 + 8", "3 * xv_0 + 16"):
+        assert re.search(rf"STORE\(f32x8, f_\d+ \+ \({re.escape(third)}\), t_\d+\)", made.source.code)
+    assert "SHUFFLE" not in made.source.code
+    of = OF_PIXELS["channels told apart"]
+    made = compile_pipeline(of, machine(vector_bytes=32, threads=1))
+    assert {u.vector for u in made.schedule.groups[0].updates} == {None}
 
 
 def test_blocks_of_rows_of_several_planes() -> None:

@@ -5,6 +5,7 @@ channel is told from another."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.access_functions import Span, span_of, variable
@@ -12,7 +13,7 @@ from tilesmith.scheduler.analysis.accesses import StageAccess, accesses, range_o
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, children
-from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 
 MOST_CHANNELS = 4
 """Channels that lie side by side in memory beside rows of pixels, at most: of more, vectors run along them."""
@@ -59,6 +60,18 @@ def is_flat(stage: Stage, pixels: Pixels, inlined: Mapping[str, Stage], layouts:
                 seen.add((producer.name, own))
                 pending.append((producer, own))
     return True
+
+
+def is_flat_update(
+    stage: Stage, update: Update, pixels: Pixels, inlined: Mapping[str, Stage], layouts: Layouts
+) -> bool:
+    """True if `update` goes through whole rows of pixels, and makes each element of what lies like it, in its own stage
+    as in others: where nothing of a row follows from the rest of it, its vectors may be of all elements."""
+    kept = [isinstance(i, Var) and i.name == d for d, i in zip(stage.dims, update.at, strict=True) if d in pixels]
+    others = (i for d, i in zip(stage.dims, update.at, strict=True) if d not in pixels)
+    if update.where is not None or not all(kept) or not all(_is_elementwise(i, pixels) for i in others):
+        return False
+    return is_flat(replace(stage, values=update.values, updates=()), pixels, inlined, layouts)
 
 
 def pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:

@@ -6,12 +6,13 @@ and latency, it is the latency that limits (`tilesmith.cost_models.ecm`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
+from tilesmith.scheduler.analysis.dependence import independent
 from tilesmith.scheduler.features.operation_counts import constant_trips, is_few_products
 from tilesmith.scheduler.features.register_tiles import is_written_out
 from tilesmith.scheduler.ir.memo import once
@@ -31,6 +32,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     children,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
 CALL = 12.5
 FUNCTIONS: Mapping[str, float] = {
@@ -79,6 +81,20 @@ def carried(stage: Stage, update: Update, latencies: Latencies, strict: bool) ->
         return max(w for _, w in parts) + chains.of_operation(e)
 
     return max((w for w in map(way, update.values) if w is not None), default=0.0)
+
+
+def carried_by(
+    stage: Stage, update: Update, loops: UpdateLoops, trips: Callable[[str], int], latencies: Latencies
+) -> float:
+    """Cycles that a step of `update` waits for the one before: those of `carried`, which all steps of the loops inside
+    of the first whose iterations wait for each other have together."""
+    cycles, steps = carried(stage, update, latencies, False), 1.0
+    for loop in loops.loops if cycles else ():
+        if not independent(stage, update, loops.loops, loop):
+            break
+        lanes = loops.vector.lanes if loops.vector is not None and loops.vector.dim == loop else 1
+        steps *= max(1.0, trips(loop) / lanes)
+    return cycles / steps
 
 
 @once

@@ -17,9 +17,9 @@ from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns, side_by_side
-from tilesmith.scheduler.features.dependence_chains import carried, chain
+from tilesmith.scheduler.features.dependence_chains import carried_by, chain
 from tilesmith.scheduler.features.execution_mode import Run, Running
-from tilesmith.scheduler.features.flat_rows import has_flat_rows
+from tilesmith.scheduler.features.flat_rows import flat_update, has_flat_rows
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
@@ -32,6 +32,7 @@ from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.features.streaming_stores import HELD, is_behind
 from tilesmith.scheduler.features.transposed_reads import looped_dims
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.pipeline import Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
 
@@ -247,8 +248,7 @@ class WorkCounter:
             vector = loops.vector
             lanes = 1 if vector is None else vector.lanes
             across = known.scan is not None and vector is not None and vector.dim in known.scan.across
-            waits = bool(loops.loops) and (vector is None or vector.dim != loops.loops[0])
-            latency = carried(definition, update, facts.core.latency_cycles, False) if waits else 0.0
+            latency = carried_by(definition, update, loops, known.trips, facts.core.latency_cycles)
             times = known.iterations * computed
             rows, vectors, alone = (0.0, 1.0, 0.0) if vector is None else self._vectors_of_pass(name, vector, across)
             steps, singles, size = times * vectors, times * alone, stage.bytes_per_point
@@ -269,9 +269,19 @@ class WorkCounter:
             }
             typed = update_operations(update, facts.estimates.trips, steady=steady) if steady else known.typed
             of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
-            begun = times * rows if loops.loops and vector is not None and vector.dim == loops.loops[0] else 0.0
+            begun = times * rows * self._begun(name, update, loops)
             found.append(Pass(*of, begun, steps, singles, times * size, touched, apart))
         return tuple(found)
+
+    def _begun(self, name: str, update: Update, loops: UpdateLoops) -> float:
+        """How often the loop over the vectors of an update begins for each of their rows, where no other is inside of
+        it: once for all channels of a flat row."""
+        if loops.vector is None or loops.loops[:1] == (loops.vector.dim,):
+            return 0.0 if loops.vector is None else 1.0
+        facts = self.counter.members.facts
+        pixels = flat_update(facts, name, update)
+        flat = pixels is not None and pixels.place == loops.vector.dim and loops.loops[:2] == (*pixels,)
+        return 1.0 / facts.stages[name].extent(loops.loops[0]) if flat else 0.0
 
     def _vectors_of_pass(self, name: str, vector: Vector, across: bool) -> tuple[Amount, Amount, Amount]:
         """The rows and the vectors of an update for each of its iterations, and the part of these that run alone: of

@@ -8,16 +8,17 @@ channels that are stored in the same vector loop are put together again. Where v
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
-from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS
+from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS, Layouts, Pixels
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Load, Shuffle
 from tilesmith.scheduler.ir.loop.program import Store
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.schedule.schedule import Vector
 
 MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
@@ -31,6 +32,23 @@ def expect_channels(buffer: Buffer, storage: Sequence[str], channels: int) -> No
     """Says so of a buffer with that storage and that many elements in its fastest dim."""
     if len(storage) >= 2 and 2 <= channels <= MOST_CHANNELS:
         buffer.channels, buffer.pixels = channels, buffer.dims.index(storage[1])
+
+
+def pixels_along(buffer: Buffer, vector: Vector | None) -> Pixels | None:
+    """The dims of the pixels along which vectors go, where these are expected to lie side by side."""
+    if vector is None or not buffer.channels or vector.dim != buffer.dims[buffer.pixels]:
+        return None
+    return Pixels(buffer.dims[buffer.unit], buffer.dims[buffer.pixels])
+
+
+def layouts(buffers: Mapping[tuple[str, int], Buffer], channels: int) -> Layouts:
+    """The pixels of the buffers that are expected to have so many channels."""
+
+    def found(name: str) -> tuple[int, int] | None:
+        buffer = buffers.get((name, 0))
+        return (buffer.unit, buffer.pixels) if buffer is not None and buffer.channels == channels else None
+
+    return found
 
 
 def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:

@@ -100,10 +100,10 @@ def load(
             return found
     if moving == {buffer.unit} and unit.clamped is not None and buffer.ring[buffer.unit] is None:
         return _clamped(b, buffer, lanes, unit.clamped, type_, pinned, at_least)
-    start = None if safe or pinned else interleaved_channels.in_flat_row(b, buffer, lanes)
+    start = None if safe else interleaved_channels.in_flat_row(b, buffer, lanes)
     if start is not None:
         op, width = Load(_pixels(b, buffer, lanes), start), _width(lanes[buffer.unit])
-        return b.define(op, type_, width, hint=hint, mask_bits=mask, at_least=at_least)
+        return b.define(op, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
     channel = None if safe or pinned else interleaved_channels.channel_of(b, buffer, lanes)
     if channel is not None:
         found = interleaved_channels.load(

@@ -13,7 +13,7 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.analysis.dependence import default_order
-from tilesmith.scheduler.analysis.flat_rows import Pixels, is_flat
+from tilesmith.scheduler.analysis.flat_rows import is_flat
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -24,6 +24,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
 from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
@@ -198,16 +199,10 @@ def _flat_channels(
     stage: Stage, s: Compute, inlined: Mapping[str, Stage], buffers: Mapping[tuple[str, int], Buffer]
 ) -> str | None:
     """The dim of channels of a stage whose rows are flat, all of which vectors compute together."""
-    own = s.buffers[0]
-    if s.vector is None or not own.channels or s.vector.dim != own.dims[own.pixels]:
+    pixels = pixels_along(s.buffers[0], s.vector)
+    if pixels is None:
         return None
-    pixels = Pixels(own.dims[own.unit], own.dims[own.pixels])
-
-    def layouts(name: str) -> tuple[int, int] | None:
-        buffer = buffers.get((name, 0))
-        return (buffer.unit, buffer.pixels) if buffer is not None and buffer.channels == own.channels else None
-
-    return pixels.channel if is_flat(stage, pixels, inlined, layouts) else None
+    return pixels.channel if is_flat(stage, pixels, inlined, layouts(buffers, s.buffers[0].channels)) else None
 
 
 def _unroll(dims: tuple[UnrolledDim, ...]) -> dict[str, tuple[int | None, int]]:

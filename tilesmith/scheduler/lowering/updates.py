@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
+from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweep
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
@@ -19,8 +20,9 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
-from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.memory import load, store_channels
 from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
 
 SHARED_POINTS = 4
@@ -125,6 +127,7 @@ def _updates(
             once=True,
             estimate=of.estimate,
             back=_goes_back(update, loops),
+            flat=_flat_channels(sources, of, update, loops),
         )
         steady = steady_parts(stage, update, loops.loops)
         read = replace(sources, steady=steady) if steady else sources
@@ -161,6 +164,15 @@ def _goes_back(update: Update, loops: UpdateLoops) -> bool:
         return False
     around = loops.loops[loops.loops.index(loops.vector.dim) + 1 :][:1]
     return any(goes_back(update, loop) for loop in around)
+
+
+def _flat_channels(sources: Sources, of: StagePasses, update: Update, loops: UpdateLoops) -> str | None:
+    """The dim of channels of an update whose rows are flat, all of which vectors compute together."""
+    pixels = pixels_along(of.buffers[0], loops.vector)
+    if pixels is None:
+        return None
+    lie = layouts(sources.buffers, of.buffers[0].channels)
+    return pixels.channel if is_flat_update(of.stage, update, pixels, sources.inlined, lie) else None
 
 
 def _side_by_side(
@@ -238,8 +250,7 @@ def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update)
 
     def write(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]], chosen: Value | None) -> None:
         stores = [place for env in envs for place in new(evaluator, env, chosen)]
-        for buffer, at, value in stores:
-            store(b, buffer, at, value)
+        store_channels(b, stores)
 
     def new(
         evaluator: Evaluator, env: Mapping[str, Lane], chosen: Value | None

@@ -10,6 +10,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
 from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.features.flat_rows import flat_update
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.operation_counts import NO_REDUCTIONS, total, update_operations
 from tilesmith.scheduler.features.pipeline_features import Facts, UpdateFacts
@@ -86,7 +87,8 @@ class _Chosen:
 
     def loops(self, threads: int) -> UpdateLoops:
         """The loops, one of them of the `threads` where it is worth them."""
-        found, along = self.found, self._along_memory()
+        found, pixels = self.found, flat_update(self.facts, self.definition.name, self.update)
+        along = self._along_memory() if pixels is None or not self._lanes(pixels.place) else pixels.place
         lanes = self.platform.vector_bytes // max(1, self.computed_bytes) if along is None else self._lanes(along)
         order, vector = self._order(along), along if lanes else None
         if along is None and found.scan is not None:
@@ -151,7 +153,7 @@ class _Chosen:
         rest = tuple(n for n in free if n not in few)
         short = prod(map(trips, domain)) <= PARAMS.update_terms_inside_vectors and not self._reads_far_rows(vector)
         # a place that has to be looked up is looked up once for the few that are there, whose sums are then in memory
-        shared = _share_places(self.update, few)
+        shared = _share_places(self.update, few) or vector not in self.definition.storage[:1]
         if short and not self._moves().intersection(domain):
             wanted = (*few, *domain, vector, *rest) if shared else (*domain, *few, vector, *rest)
         else:
