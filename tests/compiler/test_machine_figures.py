@@ -102,6 +102,8 @@ OF = {
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
         scheduler/lowering/updates: SHARED_POINTS
+        scheduler/ir/pipeline/integer_functions: _DOUBLED
+        scheduler/rewrites/interleave_updates: ALONG_ROWS ACROSS
     """,
     "models: how sharply a layer condition is met, and from when on work is enough or a dim is long": """
         cost_models/ecm/doubts: FEW_SETS

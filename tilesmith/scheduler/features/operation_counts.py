@@ -352,7 +352,7 @@ def _count(
         if isinstance(node, Call) and node.function == "lerp" and (written := written_out(node)) is not None:
             kept.append(written)  # parts are known by identity
             if moving is not None and row is not None:
-                moving |= _moving(written, row)
+                moving |= _moving((written,), row)
             pending.append((written, n))
             continue
         if moving is None:
