@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import report
 from tilesmith.app.profiler.first_use import asked, measured_once
 from tilesmith.platforms import CpuPlatform
-from tilesmith.platforms.cpu.detect import host
+from tilesmith.platforms.cpu.detect import host, with_tables
 from tilesmith.platforms.cpu.isa import ISAS
 from tilesmith.platforms.toolchain import Compiler
 
@@ -28,7 +28,11 @@ def platform_of(isa: str, compiler: str, threads: int, machine: CpuPlatform | No
     flags = host().compiler.flags
     if isa != NATIVE:
         narrowed = ISAS[isa]
-        vectors = {"vector_bytes": narrowed.vector_bytes, "vector_registers": narrowed.vector_registers}
+        vectors = {
+            "vector_bytes": narrowed.vector_bytes,
+            "vector_registers": narrowed.vector_registers,
+            "core": with_tables(machine.core, narrowed.features, narrowed.vector_bytes),
+        }
         flags = narrowed.flags
     return machine.model_copy(
         update={**vectors, "threads": threads, "compiler": Compiler(command=compiler, flags=flags)}

@@ -21,6 +21,7 @@ from tilesmith.platforms.cpu.detect import (
     read_caches,
     usable_threads,
     vectors,
+    with_tables,
 )
 
 ZEN = """processor\t: 0
@@ -138,6 +139,14 @@ def test_the_host_itself() -> None:
 )
 def test_vectors(features: str, machine: str, expected: tuple[int, int]) -> None:
     assert vectors(frozenset(features.split()), machine) == expected
+
+
+@pytest.mark.parametrize(
+    ("features", "vector_bytes", "entries"),
+    [({"avx512bw"}, 64, 16), ({"avx512bw", "avx512vbmi"}, 64, None), ({"avx2"}, 32, None)],
+)
+def test_long_tables_need_instructions_of_their_own(features: set[str], vector_bytes: int, entries: int | None) -> None:
+    assert with_tables(ORDINARY, features, vector_bytes).instructions.table_entries == entries
 
 
 ALL = " ".join(isas.ISAS["avx512"].features)

@@ -11,13 +11,13 @@ import os
 import platform as host_system
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from pathlib import Path
 
-from tilesmith.platforms.base import Cache
+from tilesmith.platforms.base import LEAST_TABLE_ENTRIES, Cache
 from tilesmith.platforms.core import ORDINARY, Core, Pages
 from tilesmith.platforms.cpu.isa import VARIABLE, X86, asked_for
 from tilesmith.platforms.cpu.model import CpuPlatform
@@ -27,7 +27,8 @@ ESTIMATE = "estimate"
 _SYSFS = "the operating system (/sys/devices/system/cpu)"
 _CPUINFO = "the operating system (/proc/cpuinfo)"
 
-
+WIDE, VBMI = 64, "avx512vbmi"
+"""Bytes of vectors of which instructions may look up long tables of bytes, and the feature that has these."""
 MOST_SHARED = 16 << 20
 """Bytes of a shared cache for each thread that may be used: more than any processor of today has for its own threads,
 so that others share it."""
@@ -95,6 +96,7 @@ def describe(
     if page_bytes is not None:
         core = Core(pages=Pages(page_bytes=page_bytes))
         sources["core.pages"] = "the operating system (the size of a page); entries of the TLB are an " + ESTIMATE
+    core = with_tables(core, info.features if isa is None else asked.features, vector_bytes)
     for c in caches:
         sources[f"l{c.level}"] = _SYSFS if found else ESTIMATE + ": the operating system does not say"
         sources[f"l{c.level}.latency_cycles"] = ESTIMATE
@@ -118,6 +120,15 @@ def describe(
         compiler=compiler,
         sources=tuple(sorted(sources.items())),
     )
+
+
+def with_tables(core: Core, features: Iterable[str], vector_bytes: int) -> Core:
+    """`core`, with the tables that code for a processor of these `features` looks up in: vectors of 64 bytes alone do
+    not have the instructions for long ones."""
+    if vector_bytes < WIDE or VBMI in features:
+        return core
+    short = core.instructions.model_copy(update={"table_entries": LEAST_TABLE_ENTRIES})
+    return core.model_copy(update={"instructions": short})
 
 
 def parse_cpuinfo(text: str) -> CpuInfo:
