@@ -4,13 +4,7 @@ import pytest
 from support.small_pipelines import E, F, clamp, exp, mux, stage, summed, x, y
 
 from tilesmith.cost_models.operations import Operations
-from tilesmith.scheduler.features.operation_counts import (
-    computed_once,
-    element_bytes_used,
-    operations,
-    typed_operations,
-    work_apart,
-)
+from tilesmith.scheduler.features.operation_counts import element_bytes_used, operations, typed_operations, work_apart
 from tilesmith.scheduler.features.operation_counts import total as all_types
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
@@ -149,27 +143,6 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
 def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
     """One alternative of a `mux`; shifts and masks for quotients by powers of two; functions as they are computed."""
     assert all_types(typed_operations(stage("out", "xyc", value), in_row=True)) == expected
-
-
-def test_what_is_written_alike_is_executed_once() -> None:
-    """Parts of an expression, of terms of reductions whose variables have other names, and of two stages of one point;
-    a term in a reduction in another is another's. Products of floats go into sums."""
-
-    def weight(at: E) -> E:
-        return E(Binary("/", Const(1.0, FLOAT32), (f(at, y) + 1.0).e, FLOAT32))
-
-    def along(value: E) -> Operations:
-        return all_types(typed_operations(stage("out", "xy", value), in_row=True))
-
-    def part(n: str) -> E:
-        return summed(weight(x + E(Var(n))), **{n: (0, 3)})
-
-    assert along(weight(x) * f(x, y) + weight(x)).divide == 1
-    assert along(part("r") * part("s")).divide == 3
-    assert along(f(x, y) * f(y, x) + f(x, y) * f(y, x)).multiply == 2  # each is fused with a sum
-    assert along(summed(weight(x + E(Var("r"))) * part("s"), r=(0, 3))).divide == 12
-    stages = [stage("top", "xy", weight(x) * f(x, y)), stage("low", "xy", weight(x))]
-    assert all_types(computed_once(stages)) == Operations(add=1, divide=1)
 
 
 @pytest.mark.parametrize(("t", "quotients"), [(FLOAT32, 1), (FLOAT64, 2)])

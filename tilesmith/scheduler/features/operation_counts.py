@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from math import log2
 from types import MappingProxyType
@@ -107,16 +107,8 @@ def _operations_in_row(stage: Stage) -> Typed:
 def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
     counts: Tally = {}
     for value in stage.values:
-        _count([value], 1, counts, trips, stage.storage[0] if in_row and stage.storage else None)
+        _count(value, 1, counts, trips, stage.storage[0] if in_row and stage.storage else None)
     return _typed(counts)
-
-
-def computed_once(stages: Sequence[Stage]) -> Typed:
-    """Operations that a point of all `stages` in one expression takes less than a point of each: of parts that they
-    have in common. They have the same dims, and the same rows."""
-    counts: Tally = {}
-    _count([value for s in stages for value in s.values], 1, counts, constant_trips, stages[0].storage[0])
-    return together([*((1.0, typed_operations(s, in_row=True)) for s in stages), (-1.0, _typed(counts))])
 
 
 NO_REDUCTIONS: Mapping[Reduce, float] = MappingProxyType({})
@@ -133,10 +125,10 @@ def update_operations(
     variable stands around the loop over it; reductions that are `steady` are worked out once in so many iterations."""
     counts: Tally = {}
     for value in update.values:
-        _count([value], 1, counts, trips, row, steady)
+        _count(value, 1, counts, trips, row, steady)
     if update.where is not None:
         innermost = update.domain[0].name if update.domain else None
-        _count([update.where], 1, counts, trips, row if row is not None else innermost, steady)
+        _count(update.where, 1, counts, trips, row if row is not None else innermost, steady)
     for index in update.at:
         _count_index(index, 1, counts, True)
     return _typed(counts)
@@ -246,11 +238,11 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _moving(values: Iterable[Expr], row: str) -> dict[int, bool]:
-    """Of each part of `values`, by identity, whether it differs along a row: the dim of the row, and what is made of
-    it; of reductions no row is the same by itself."""
+def _moving(e: Expr, row: str) -> dict[int, bool]:
+    """Of each part of `e`, by identity, whether it differs along a row: the dim of the row, and what is made of it; of
+    reductions no row is the same by itself."""
     known: dict[int, bool] = {}
-    for node in reversed([part for e in values for part in walk(e)]):
+    for node in reversed(list(walk(e))):
         if isinstance(node, Var):
             known[id(node)] = node.name == row
         elif id(node) not in known:
@@ -258,79 +250,24 @@ def _moving(values: Iterable[Expr], row: str) -> dict[int, bool]:
     return known
 
 
-def _alike(values: Sequence[Expr]) -> dict[int, int]:
-    """Of each part of `values`, by identity, a number that those have in common that are written alike: the variables
-    of reductions of constant bounds may have other names, as far as these tell them apart."""
-    found: dict[int, int] = {}
-    numbers: dict[object, int] = {}
-    names = _names(values)
-    for node in reversed([part for e in values for part in walk(e)]):
-        if id(node) in found:
-            continue
-        own: object
-        match node:
-            case Var():
-                own = names.get(node.name, node.name)
-            case Const():
-                own = repr(node.value)
-            case Access():
-                own = node.name, node.component
-            case Binary() | Compare() | Logical() | Unary():
-                own = node.op
-            case Call():
-                own = node.function
-            case Cast():
-                own = node.saturate
-            case Reduce():
-                domain = tuple(names.get(r.name, r.name) for r in node.domain)
-                own = node.op, domain, node.component, node.where is None
-            case Select():
-                own = None
-            case _:
-                own = node
-        key = (type(node), own, node.type, *(found[id(c)] for c in children(node)))
-        found[id(node)] = numbers.setdefault(key, -1 - len(numbers))
-    return found
-
-
-def _names(values: Iterable[Expr]) -> dict[str, object]:
-    """What reduction variables are by: their bounds, and how many there are around them. None of those that are bound
-    in different ways."""
-    found: dict[str, object] = {}
-    pending = [(e, 0) for e in values]
-    while pending:
-        node, depth = pending.pop()
-        if isinstance(node, Reduce):
-            for n, r in enumerate(node.domain):
-                by: object = r.name
-                if isinstance(r.lo, Const) and isinstance(r.extent, Const):
-                    by = depth + n, r.lo.value, r.extent.value
-                found[r.name] = by if found.get(r.name, by) == by else r.name
-            depth += len(node.domain)
-        pending += [(c, depth) for c in children(node)]
-    return found
-
-
 def _count(
-    values: Sequence[Expr],
+    e: Expr,
     times: float,
     counts: Tally,
     trips: Trips,
     row: str | None = None,
     steady: Mapping[Reduce, float] = NO_REDUCTIONS,
 ) -> None:
-    """Adds `times` the operations of `values` to `counts`; a part that is there twice is computed once. With `row`
-    those that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what
-    a `mux` picks from one, and of parts that are written alike one; but all products of floats, which compilers make
-    part of each sum that has them."""
-    moving, alike = (None, {}) if row is None else (_moving(values, row), _alike(values))
-    pending = [(e, times) for e in values]
+    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
+    that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
+    `mux` picks from one."""
+    moving = None if row is None else _moving(e, row)
+    pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
     kept: list[Expr] = []
     while pending:
         node, n = pending.pop()
-        fused = isinstance(node, Binary) and node.op == "*" and node.type.is_float
-        key = (id(node) if fused else alike.get(id(node), id(node)), n)
+        key = (id(node), n)
         if isinstance(node, _PLAIN) or key in seen or (moving is not None and not moving[id(node)]):
             continue
         seen.add(key)
@@ -352,7 +289,7 @@ def _count(
         if isinstance(node, Call) and node.function == "lerp" and (written := written_out(node)) is not None:
             kept.append(written)  # parts are known by identity
             if moving is not None and row is not None:
-                moving |= _moving((written,), row)
+                moving |= _moving(written, row)
             pending.append((written, n))
             continue
         if moving is None:

@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeAlias
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
-from tilesmith.scheduler.analysis.access_functions import variable
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
 from tilesmith.scheduler.analysis.row_scans import paired_scans
@@ -26,7 +25,7 @@ from tilesmith.scheduler.features.group_counts import Counter, Levels, in_regist
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
-from tilesmith.scheduler.features.operation_counts import Typed, computed_once, together, update_operations
+from tilesmith.scheduler.features.operation_counts import Typed, together, update_operations
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, composed
 from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.register_tiles import has_long_reduction
@@ -451,24 +450,6 @@ class WorkCounter:
         still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
         return frozenset(still) - looked_up
 
-    def _at_point(self, name: str, alike: frozenset[str]) -> list[str]:
-        """The stage and those inline in it that it reads nowhere but at its own point: one expression. None has
-        updates."""
-        members, reads = self.counter.members, self.counter.reads[name]
-        definitions = members.facts.definitions
-        own, found = definitions[name], [name]
-        if own.updates or not own.storage:
-            return found
-        here = tuple(map(variable, own.dims))
-        reading = [(n, a) for n in (name, *reads.inlined) for a in accesses(definitions[n])]
-        for p in reversed([n for n in members.names if reads.executed.get(n) == 1 and n not in alike]):
-            made = definitions[p]
-            if made.updates or (made.dims, made.storage) != (own.dims, own.storage):
-                continue
-            if all(n in found and a.spans == here for n, a in reading if a.producer == p):
-                found.append(p)
-        return found
-
     def _find_code(self, name: str, run: Run, alike: frozenset[str], flat: bool) -> _Code:
         members, reads = self.counter.members, self.counter.reads[name]
         stages = members.facts.stages
@@ -477,9 +458,6 @@ class WorkCounter:
         long = has_long_reduction(members.facts.definitions[name], {})
         vectors = 1 if long else run.lanes
         executed = [(n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
-        at_point = self._at_point(name, alike)
-        if len(at_point) > 1:
-            executed.append((-1.0, computed_once([members.facts.definitions[n] for n in at_point])))
         typed = together([(1, facts.typed), *executed]) if executed else facts.typed
         grouped = summed_producers(members.facts, name, reads.inlined)
         loads = tuple(
