@@ -1,4 +1,4 @@
-"""What the step before computes is added last in a scan, on the left; the values stay the same."""
+"""Terms of a scan that the step before computes are added last, on the left; the values stay the same."""
 
 from __future__ import annotations
 

@@ -274,8 +274,8 @@ class WorkCounter:
         return tuple(found)
 
     def _begun(self, name: str, update: Update, loops: UpdateLoops) -> float:
-        """How often the loop over the vectors of an update begins for each of their rows, where no other is inside of
-        it: once for all channels of a flat row."""
+        """Beginnings of the loop over the vectors of an update, for each of their rows: none where another loop is
+        inside of it, one for all channels of a flat row."""
         if loops.vector is None or loops.loops[:1] == (loops.vector.dim,):
             return 0.0 if loops.vector is None else 1.0
         facts = self.counter.members.facts

@@ -263,8 +263,8 @@ class _Nest:
         return var, tuple(body), nest.ev
 
     def _unclamped(self, n: int, jobs: list[Job], ends: Ends) -> tuple[Ends, Loop] | None:
-        """Where vectors clamp lane by lane, the iterations of a long innermost loop in which no lane is clamped, and
-        their loop; None where these do not follow each other."""
+        """Iterations of a long innermost loop in which no lane is clamped, and their loop, where vectors clamp lane by
+        lane; None where these do not follow each other."""
         ev, b = self.ev, self.ev.builder
         (lo, hi), count = ends, ends[1] - ends[0] + 1
         short = count.is_const and count.const <= UNROLLED_TRIPS

@@ -68,8 +68,8 @@ def _distribute(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
 
 def _where_named(pipeline: Pipeline, found: Pipeline, schedule: Schedule) -> Pipeline:
-    """What a rewrite found, if the schedule has the stages that it made, or the search may schedule them: a schedule
-    that was written without them has their values where the document has them."""
+    """A pipeline as a rewrite found it, if the schedule has the stages that it made, or the search may schedule them;
+    as it was otherwise: a schedule that was written without them has their values where the document has them."""
     named = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
     made = {s.name for s in found.stages} - {s.name for s in pipeline.stages}
     return found if not named or made & named else pipeline
