@@ -101,6 +101,24 @@ def test_where_no_point_may_be_visited_twice_none_is(x0: int, x1: int) -> None:
     assert found.tolist() == expected(x0, x1, 1, 2).tolist()
 
 
+@pytest.mark.parametrize(("points", "lanes"), [(1, None), (2, 2), (3, 2), (7, 4), (8, 8), (9, 8)])
+def test_rows_of_known_length_have_no_vectors_that_are_longer(points: int, lanes: int | None) -> None:
+    """What is seldom run would be all that is run, and compilers find that out: the loop around it is cold for them."""
+    bounds = {"x": (sym("x0"), sym("x0") + (points - 1)), "y": (sym("y0"), sym("y1"))}
+    patterns: list[int] = []
+
+    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        patterns.extend(len(env["x"].pattern or (0,)) for env in envs)
+
+    b = builder()
+    for name in ("x0", "y0", "y1"):
+        b.declare(name)
+    run(b, Sources({}, {}, {}), replace(box(), bounds=bounds, body=body))
+    assert max(patterns) == (lanes or 1)
+    found = visits(replace(box(), bounds=bounds), x0=3, y0=1, y1=2)
+    assert (found > 0).tolist() == (expected(3, 3 + points - 1, 1, 2) > 0).tolist()
+
+
 @pytest.mark.parametrize("align", [1, 2, 4])
 @pytest.mark.parametrize(("x0", "x1"), [*ENDS, (1, 0), (1, 8), (-1, 6), (-3, 5)])
 def test_rows_with_room_are_vectors_whatever_their_length(x0: int, x1: int, align: int) -> None:

@@ -165,8 +165,21 @@ def iterations(ends: Interval) -> Iterator[Lane]:
     return (Lane(lo + n) for n in range((hi - lo).const + 1))
 
 
+def _fitting_vector(nest: Nest) -> Vector | None:
+    """The vector of a nest, of no more lanes than its row is known to have points, unless there is room beyond; None of
+    one point. Vectors that no row has would not only be code that is never run: compilers take the loop around for cold
+    where they find that it always gets to what is seldom run."""
+    if nest.vector is None:
+        return None
+    lo, hi = nest.bounds[nest.vector.dim]
+    points = (hi - lo).const + 1 if (hi - lo).is_const else nest.vector.lanes
+    if points >= nest.vector.lanes or (nest.roomy and points > 1):
+        return nest.vector
+    return Vector(nest.vector.dim, 1 << points.bit_length() - 1) if points > 1 else None
+
+
 def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
-    vector, align, noted = nest.vector, 1, len(nest.whole or ())
+    vector, align, noted = _fitting_vector(nest), 1, len(nest.whole or ())
     while True:
         if nest.whole is not None:
             del nest.whole[noted:]  # of an attempt that failed
