@@ -529,8 +529,20 @@ def test_quotients_are_no_calls_in_code_of_any_size() -> None:
 
 
 WEIGHTED = [
-    (t, weight) for t in ("uint8", "int8", "uint16", "int16") for weight in ("uint8", "uint16", "uint32", "float32")
-]  # fmt: skip
+    (f"{kind}{bits}", weight)
+    for bits in (8, 16, 32)
+    for kind in ("uint", "int")
+    for weight in ("uint8", "uint16", "uint32", "float32")
+]
+
+
+def integers(type_: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns: all pairs of some that are near the ends of the type, then others."""
+    ends = np.iinfo(type_)
+    some = np.array([ends.min, ends.min + 1, 0, 1, ends.max // 2, ends.max - 1, ends.max], type_)
+    more = (rng.integers(ends.min, ends.max, 3000, type_, endpoint=True) for _ in range(2))
+    first, second = (np.concatenate([v, m]) for v, m in zip(pairs(some), more, strict=True))
+    return first, second
 
 
 @pytest.mark.parametrize(("type_", "weight"), WEIGHTED, ids=lambda v: v)
@@ -538,11 +550,8 @@ WEIGHTED = [
 def test_integers_between_two_are_the_interpreters_and_in_vectors(compiler: str, type_: str, weight: str) -> None:
     pipeline, source = pointwise("lerp(a(x), b(x), c(x))", (type_, type_, weight), 32)
     assert "ts_lerp" not in source.code
-    ends, rng = np.iinfo(type_), np.random.default_rng(0)
-    some = np.array([ends.min, ends.min + 1, 0, 1, ends.max // 2, ends.max - 1, ends.max], type_)
-    a, b = (
-        np.concatenate([v, rng.integers(ends.min, ends.max, 3000, endpoint=True).astype(type_)]) for v in pairs(some)
-    )
+    rng = np.random.default_rng(0)
+    a, b = integers(type_, rng)
     if weight == "float32":
         edges = np.array([0, 1, 0.5, 0.999, 1e-3, -1, 2, np.nan], np.float32)
         c = np.concatenate([edges, rng.uniform(0, 1, len(a) - len(edges)).astype(np.float32)])
@@ -552,4 +561,26 @@ def test_integers_between_two_are_the_interpreters_and_in_vectors(compiler: str,
     found = computed(compiler, pipeline, source, a, b, c)
     columns = {"a": Image(a, (0,)), "b": Image(b, (0,)), "c": Image(c, (0,))}
     expected = interpret(pipeline, columns, {}, {"out": ((0, len(a)),)})["out"][0]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("count", ["0", "1", "n - 1", "n", "2 * n - 1", "2 * n", "120", "uint8", "uint32"])
+@pytest.mark.parametrize("type_", [f"{kind}{bits}" for bits in (8, 16, 32) for kind in ("uint", "int")])
+def test_products_that_are_shifted_are_the_interpreters_and_in_vectors(type_: str, count: str) -> None:
+    """By any count that is not negative, a constant or one of data."""
+    data = count.startswith("uint")
+    by = "c(x)" if data else str(eval(count, {"n": int(type_.removeprefix("u").removeprefix("int"))}))
+    pipeline, source = pointwise(
+        f"mul_shift_right(a(x), b(x), {by})", (type_, type_, count) if data else (type_, type_), 32
+    )
+    assert "ts_scaled(" not in source.code.partition(source.entry)[2]
+    rng = np.random.default_rng(0)
+    columns = [*integers(type_, rng)]
+    if data:
+        c = rng.integers(0, 70, len(columns[0])).astype(count)
+        c[::9] = np.iinfo(count).max
+        columns.append(c)
+    found = computed("gcc", pipeline, source, *columns)
+    images = {name: Image(column, (0,)) for name, column in zip("abc", columns, strict=False)}
+    expected = interpret(pipeline, images, {}, {"out": ((0, len(found)),)})["out"][0]
     np.testing.assert_array_equal(found, expected)

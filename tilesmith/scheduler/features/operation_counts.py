@@ -286,7 +286,7 @@ def _count(
             _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
             pending.extend((part, n) for part in (node.body, node.where) if part is not None)
             continue
-        if isinstance(node, Call) and node.function == "lerp" and (written := written_out(node)) is not None:
+        if isinstance(node, Call) and (written := written_out(node)) is not None:
             kept.append(written)  # parts are known by identity
             if moving is not None and row is not None:
                 moving |= _moving(written, row)
