@@ -82,3 +82,39 @@ def test_neighbours_in_a_table_that_begins_where_its_memory_does() -> None:
     status, got = call(build(source), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+
+
+@pytest.mark.parametrize(("more", "paired"), [(1, True), (241, False)])
+def test_sums_of_bytes_are_neighbours_where_they_do_not_wrap(more: int, paired: bool) -> None:
+    """Of a stage that is at most 15, as cells of a grid are: 1 more is the next, 241 more may be 0."""
+    document = {
+        "format": 1,
+        "name": "sliced",
+        "inputs": [{"name": "input", "type": "uint8", "dims": ["x"]}],
+        "stages": [
+            {"name": "cell", "dims": ["x"], "value": "input(x) // 16"},
+            {"name": "grid", "dims": ["z"], "value": "float32(z * z)"},
+            {
+                "name": "out",
+                "dims": ["x"],
+                "value": f"grid(cell(x) + {more - 1}) * 3.0 + grid(cell(x) + {more})",
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, N]]},
+    }
+    pipeline = load(document)
+    groups = (
+        Group("cell", ("x.inner",), (), None, Vector("x", 8), (), ()),
+        Group("grid", ("z.inner",), (), None, Vector("z", 8), (), ()),
+        Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()),
+    )
+    schedule = Schedule("sliced", "hand", groups)
+    check(rewrite(pipeline, schedule))
+    assert changes("pair-gathers", pipeline, schedule) == paired
+    source = source_of(pipeline, schedule, here())
+    inputs = {"input": Image(np.random.default_rng(0).integers(0, 256, N).astype("uint8"), (0,))}
+    regions = {"out": ((0, N),)}
+    status, got = call(build(source), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])

@@ -25,6 +25,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.substitution import substituted
+from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, Leaf, hull, interval, leaf_interval, of_type
 
 MOST_PARTS = 64
@@ -133,7 +134,7 @@ class ValueEnds:
     def _index(self, e: Expr) -> Expr:
         e = map_children(e, self._index)
         if not isinstance(e, Access) or e.ends is not None:
-            return e
+            return _widened(e)
         ends = self.of(e.name, e.component)
         if ends is None:
             return e
@@ -157,6 +158,23 @@ class ValueEnds:
         if is_cut or (isinstance(e, Call) and e.function in WHOLE_PARTS):
             return map_children(e, self._with_places)
         return e
+
+
+def _widened(e: Expr) -> Expr:
+    """A sum of short integers that is an index, as a sum of indices, where it does not wrap: those that differ by a
+    constant are neighbours."""
+    match e:
+        case Cast(operand=Binary(op="+" | "-" as op, left=a, right=b) as total) if e.type == INT32:
+            if total.type.is_integer and total.type.bits < INT32.bits:
+                wide = Binary(op, _as_index(a), _as_index(b), INT32)
+                ends = interval(wide).numeric
+                if ends is not None and total.type.min <= ends[0] and ends[1] <= total.type.max:
+                    return wide
+    return e
+
+
+def _as_index(e: Expr) -> Expr:
+    return Const(e.value, INT32) if isinstance(e, Const) else _widened(Cast(e, INT32))
 
 
 def _numbers(i: Interval) -> Interval:
