@@ -50,6 +50,18 @@ def test_inlined_stages_are_evaluated_where_they_are_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["(g(x) - floor(g(x))) * 2.0", "floor(g(x)) + g(x)", "g(x) - float32(int32(g(x)))", "f(floor(g(x))) + g(x)"],
+)
+def test_what_is_rounded_for_a_place_is_the_value_too(value: str) -> None:
+    """Else what places are made of would be computed twice, functions among it: as it is written, and fused."""
+    value = value.replace("f(floor(g(x)))", "f(clamp(int32(floor(g(x))), 0, 9))")
+    text = evaluated(pipeline(value, ("g", "exp(f(x) * 2.0 + 1.0) * 3.0 + 1.0"))).text()
+    assert text.count("call exp") == 1
+    assert text.count("* 3.0") == 1
+
+
 def test_powers_are_squared_and_multiplied() -> None:
     p = pipeline("f(x) ** 5")
     assert (

@@ -35,11 +35,11 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import interval
-from tilesmith.scheduler.ir.pipeline.value_ends import WHOLE_PARTS
+from tilesmith.scheduler.ir.pipeline.value_ends import is_whole_part
 from tilesmith.scheduler.lowering import neighbour_sums
 from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
-from tilesmith.scheduler.lowering.float_ends import opaque
+from tilesmith.scheduler.lowering.float_ends import opaque, rounded_once
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
@@ -63,10 +63,6 @@ class Streams(Protocol):
 
     def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
         """Is told of every load from memory."""
-
-
-def _is_cut(e: Expr, operand: Expr) -> bool:
-    return e.type.is_integer and operand.type.is_float
 
 
 class Evaluator(Evaluation):
@@ -163,7 +159,10 @@ class Evaluator(Evaluation):
                 divisor = opaque(self.builder, b) if e.op == "/" else b
                 return opaque(self.builder, self.op(ops.Binary(e.op, a, divisor), e))
             case Binary():
-                return self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
+                if is_whole_part(e.right):  # first, as a fraction is what is left of the place of which it is the floor
+                    self.value(e.right, frame)
+                made = self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
+                return rounded_once(self.builder, made)
             case Compare():
                 left, right = self.value(e.left, frame), self.value(e.right, frame)
                 if left.literal is not None and right.literal is not None:
@@ -173,12 +172,12 @@ class Evaluator(Evaluation):
                 return self.op(ops.Logical(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
             case Unary():
                 return self.op(ops.Unary(e.op, self.value(e.operand, frame)), e)
-            case Cast(operand=Cast(operand=place)) if e.type.is_float and _is_cut(e.operand, place):
+            case Cast(operand=Cast()) if is_whole_part(e):
                 return self.convert(self._rounded(e.operand, frame), e.type, e.saturate)
             case Cast():
                 value = self.value(e.operand, frame)
                 return self.convert(value, e.type, e.saturate)
-            case Call() if e.function in WHOLE_PARTS:
+            case Call() if is_whole_part(e):
                 return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
             case Call(function=neighbour_sums.SUMMED, args=(term, Const(value=size))):
                 return sum_of_neighbours(self, term, int(size), e.type, frame)

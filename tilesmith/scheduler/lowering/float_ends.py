@@ -25,6 +25,14 @@ def opaque(b: Builder, value: Value) -> Value:
     return b.define(ops.Call("opaque", (value,)), value.type, value.lanes)
 
 
+def rounded_once(b: Builder, value: Value) -> Value:
+    """A float as it was rounded for a place, where that is at hand: what is made of it is not computed twice, fused and
+    as it is written, functions of it among that."""
+    if b.strict or not value.type.is_float or value.literal is not None:
+        return value
+    return b.defined(ops.Call("opaque", (value,)), value.type, value.lanes) or value
+
+
 def calls(params: Mapping[str, str]) -> Callable[[Builder, Atom], Value]:
     """What computes a function in an index; `params` are the names of params in the program."""
     names = {param_symbol(p): name for p, name in params.items()}

@@ -291,17 +291,28 @@ class Builder:
             raise TooWide
         if pinned:
             return self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), self.depth)
-        depth, depths = at_least, self.depths
-        for x in operands_of(op):
-            inside = depths.get(x.name, 0) if isinstance(x, Value) else self.depth_of(x)
-            if inside > depth:
-                depth = inside
+        depth = self._depth_of_operands(op, at_least)
         key, table = (op, type_, lanes), self.scopes[depth].table
         found = table.get(key)
         if found is None:
             found = table[key] = self._defined(op, Value(type_, lanes, self.fresh(hint), None, mask_bits), depth)
         assert isinstance(found, Value)
         return found
+
+    def defined(self, op: Operation, type_: ScalarType, lanes: int = 1) -> Value | None:
+        """The value of `op` if it is at hand."""
+        found = self.scopes[self._depth_of_operands(op)].table.get((op, type_, lanes))
+        assert found is None or isinstance(found, Value)
+        return found
+
+    def _depth_of_operands(self, op: Operation, at_least: int = 0) -> int:
+        """The depth of the scope in which all operands are, or one further in."""
+        depth, depths = at_least, self.depths
+        for x in operands_of(op):
+            inside = depths.get(x.name, 0) if isinstance(x, Value) else self.depth_of(x)
+            if inside > depth:
+                depth = inside
+        return depth
 
     def _defined(self, op: Operation, result: Value, depth: int) -> Value:
         self.depths[result.name] = depth

@@ -35,6 +35,16 @@ WHOLE_PARTS = frozenset(("ceil", "floor", "round", "trunc"))
 _OF_PLACES = ("abs", "absd", "ceil", "clamp", "floor", "max", "min", "mux", "round", "sqrt", "trunc")
 
 
+def is_whole_part(e: Expr) -> bool:
+    """True of the whole part of a float, as a float: `floor(a)`, `float32(int32(a))` and the like."""
+    match e:
+        case Call():
+            return e.function in WHOLE_PARTS
+        case Cast(operand=Cast(operand=place) as cut):
+            return e.type.is_float and cut.type.is_integer and place.type.is_float
+    return False
+
+
 class ValueEnds:
     """What is known of the values of stages, each looked at when it is first asked for; producers come first."""
 
