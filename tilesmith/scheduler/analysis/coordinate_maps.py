@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilesmith.scheduler.analysis.stage_graph import is_plain
+from tilesmith.scheduler.analysis.stage_graph import is_plain, parts, reads
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
     Cast,
+    Compare,
     Const,
     Expr,
     InputBound,
+    Logical,
     ParamRef,
+    Reduce,
+    Select,
     Unary,
     Var,
     walk,
@@ -30,6 +34,9 @@ _CALLS = frozenset(
     ("min", "max", "clamp", "abs", "lerp", "sqrt", "exp", "log", "pow", "sin", "cos", "tan", "asin", "acos", "atan",
      "atan2", "tanh", "floor", "ceil", "round", "trunc")
 )  # fmt: skip
+
+_OPERATIONS: tuple[type[Expr], ...] = (Binary, Call, Compare, Logical, Reduce, Select, Unary)
+"""Classes of expressions that not all are continuous of."""
 
 
 def coordinate_maps(stages: Iterable[Stage]) -> frozenset[str]:
@@ -51,8 +58,8 @@ def is_mapped(e: Expr, maps: frozenset[str]) -> bool:
 @once
 def _reads(stage: Stage) -> frozenset[str] | None:
     """Producers of a stage that is a continuous function of them; None of another stage."""
-    plain = is_plain(stage) and all(_is_continuous(part) for part in walk(stage.values[0]))
-    return _names(stage.values[0]) if plain else None
+    plain = is_plain(stage) and all(_is_continuous(e) for kind in _OPERATIONS for e in parts(stage, kind))
+    return reads(stage) if plain else None
 
 
 def _names(e: Expr) -> frozenset[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, Reduce, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 
 
@@ -66,7 +68,33 @@ def expressions(stage: Stage) -> Iterator[Expr]:
         yield from update.values
 
 
+Part = TypeVar("Part", bound=Expr)
+
+
+def parts(stage: Stage, kind: type[Part]) -> Sequence[Part]:
+    """The parts of this class, of every expression of the stage, parents first: no walk of its own."""
+    return _parts(stage).get(kind, ())
+
+
+@once
+def _parts(stage: Stage) -> dict[type, list[Any]]:
+    """All parts by their classes. One walk: most passes and analyses look for what most stages have none of."""
+    found: dict[type, list[Any]] = defaultdict(list)
+    for e in expressions(stage):
+        for part in walk(e):
+            found[type(part)].append(part)
+    return dict(found)
+
+
+@once
+def reads(stage: Stage) -> frozenset[str]:
+    """The names of all that the stage's expressions read, its own among them."""
+    return frozenset([a.name for a in parts(stage, Access)])
+
+
 @once
 def reductions(stage: Stage) -> tuple[Reduce, ...]:
     """The inline reductions of the stage's values."""
+    if not stage.updates:
+        return tuple(parts(stage, Reduce))
     return tuple(e for value in stage.values for e in walk(value) if isinstance(e, Reduce))

@@ -28,6 +28,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
 _ARITHMETIC = ("+", "-", "*", "//")
+_OF_BOUNDS = {Const, InputBound, Binary}
 _FURTHEST = 1 << 20  # a longer way is no shift: sums of shifts stay indices
 
 
@@ -154,7 +155,8 @@ def _without_bounds(e: Expr) -> Expr:
         case Binary(op="+", left=left, right=right) if _is_bound(left):
             return _without_bounds(right)
         case Binary(op="+" | "-", left=left, right=Const()):
-            return replace(e, left=_without_bounds(left))
+            inside = _without_bounds(left)
+            return e if inside is left else replace(e, left=inside)
     return e
 
 
@@ -172,10 +174,10 @@ def _with_bounds_of(e: Expr, place: Expr) -> Expr:
 
 def _is_bound(e: Expr) -> bool:
     """True for arithmetic of mins and extents of inputs."""
-    every = list(walk(e))
-    return all(isinstance(n, Const | InputBound | Binary) for n in every) and any(
-        isinstance(n, InputBound) for n in every
-    )
+    if type(e) is not Binary:  # as most of them
+        return type(e) is InputBound
+    every = {type(n) for n in walk(e)}
+    return InputBound in every and every <= _OF_BOUNDS
 
 
 def _split(e: Expr) -> Place:

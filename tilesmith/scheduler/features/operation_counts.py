@@ -414,7 +414,8 @@ def _count_index(index: Expr, times: float, counts: Tally, executed: bool) -> No
         return
     own: Tally = {}
     for node in walk(index):
-        if isinstance(node, Call | Select) or (isinstance(node, Binary) and node.op == "%"):
+        kind = type(node)
+        if kind is Call or kind is Select or (isinstance(node, Binary) and node.op == "%"):
             if executed and any(isinstance(part, Access) or part.type.is_float for part in walk(node)):
                 _add_executed(node, times, counts)
             else:

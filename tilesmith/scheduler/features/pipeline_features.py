@@ -511,6 +511,9 @@ def _step(index: Expr, dim: str) -> tuple[int, float] | None:
     goes on; None where it follows no line as a rule."""
     while isinstance(index, Call) and index.function == "clamp":
         index = index.args[0]
+    match index:
+        case Var(name=name) | Binary(op="+" | "-", left=Var(name=name), right=Const()):  # as most of them
+            return int(name == dim), inf
     total, period = Fraction(0), inf
     for t in terms(index):
         if not any(isinstance(e, Var) and e.name == dim for e in walk(t.body)):

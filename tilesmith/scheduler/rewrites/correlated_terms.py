@@ -3,16 +3,18 @@ other; written as `x // 128 * 128` its bounds are exact, and its access function
 
 from __future__ import annotations
 
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, Unary, map_children, walk
+from tilesmith.scheduler.analysis.stage_graph import parts
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, Unary, map_children
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, rewritten
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
 _Term = tuple[int, Expr]
 
 
-def joined_terms(e: Expr) -> Expr:
-    """`e`, where sums in indices with `a` and `-(a % k)` have `a // k * k` in place of both, and those with `a % k` and
-    `a // k * k` have `a`; k is a positive number."""
-    return _inside(e) if any(map(_is_remainder, walk(e))) else e
+def with_joined_terms(stage: Stage) -> Stage:
+    """`stage`, where sums in indices with `a` and `-(a % k)` have `a // k * k` in place of both, and those with `a % k`
+    and `a // k * k` have `a`; k is a positive number."""
+    return rewritten(stage, _inside, _inside) if any(map(_is_remainder, parts(stage, Binary))) else stage
 
 
 def _inside(e: Expr) -> Expr:

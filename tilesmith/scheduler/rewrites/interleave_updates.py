@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
+from tilesmith.scheduler.analysis.stage_graph import reads
 from tilesmith.scheduler.ir.pipeline.expressions import (
-    Access,
     Binary,
     Compare,
     Const,
@@ -57,20 +57,14 @@ def interleaved_updates(pipeline: Pipeline) -> Pipeline:
     anywhere = {i.name for i in pipeline.inputs if i.boundary is not None}
     stages = []
     for stage in pipeline.stages:
-        reads = {n.name for e in _expressions(stage) for n in walk(e) if isinstance(n, Access)}
-        if stage.updates and reads <= anywhere:
+        everywhere = reads(stage) <= anywhere
+        if stage.updates and everywhere:
             stage = _interleaved(stage) or stage
         stages.append(stage)
-        if not stage.updates and reads <= anywhere:
+        if not stage.updates and everywhere:
             anywhere.add(stage.name)
     same = all(a is b for a, b in zip(stages, pipeline.stages, strict=True))
     return pipeline if same else replace(pipeline, stages=tuple(stages))
-
-
-def _expressions(stage: Stage) -> Iterator[Expr]:
-    yield from stage.values
-    for update in stage.updates:
-        yield from (*update.values, *update.at, *(() if update.where is None else (update.where,)))
 
 
 def _interleaved(stage: Stage) -> Stage | None:

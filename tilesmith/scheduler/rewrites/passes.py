@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
 from tilesmith.scheduler.ir.pipeline.constant_folding import folded as with_constants
+from tilesmith.scheduler.ir.pipeline.constant_folding import is_rounding
+from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Schedule, Separation
-from tilesmith.scheduler.rewrites.correlated_terms import joined_terms
+from tilesmith.scheduler.rewrites.correlated_terms import with_joined_terms
 from tilesmith.scheduler.rewrites.distribute_scatters import distributed
 from tilesmith.scheduler.rewrites.factor_exponentials import factored as factored_exponentials
 from tilesmith.scheduler.rewrites.fold_updates import folded
@@ -43,6 +46,10 @@ SAID = "the schedule says so"
 def _pass(name: str, before: str, after: str, reason: str, run: Callable[[Pipeline, Schedule], Pipeline]) -> Pass[Plan]:
     """A pass that makes a pipeline of a pipeline; the plan has it with the reason."""
     return Pass(name, before, after, lambda plan: plan.rewritten(name, run(plan.pipeline, plan.schedule), reason))
+
+
+def _with_constants(stage: Stage) -> Stage:
+    return rewritten(stage, with_constants, with_constants) if any(map(is_rounding, parts(stage, Cast))) else stage
 
 
 def _fold(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
@@ -94,14 +101,14 @@ NORMALIZATION = (
         "integers that constant floats are rounded to",
         "they are constants",
         "an index that is a constant further on is analysed as such",
-        lambda p, _: _by_stage(p, lambda s: rewritten(s, with_constants, with_constants)),
+        lambda p, _: _by_stage(p, _with_constants),
     ),
     _pass(
         "join-correlated-terms",
         "sums in indices may have a number and its remainder as two terms",
         "they are one term",
         "bounds of one term are exact",
-        lambda p, _: _by_stage(p, lambda s: rewritten(s, joined_terms, joined_terms)),
+        lambda p, _: _by_stage(p, with_joined_terms),
     ),
     _pass(
         "gather-neighbours",

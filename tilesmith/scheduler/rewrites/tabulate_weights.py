@@ -18,7 +18,7 @@ from functools import reduce
 from math import prod
 
 from tilesmith.scheduler.analysis.dependence import free_dims
-from tilesmith.scheduler.analysis.stage_graph import expressions
+from tilesmith.scheduler.analysis.stage_graph import parts, reads
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -121,8 +121,7 @@ class _Tabulation:
 
     def stage(self, stage: Stage) -> Iterator[Stage]:
         """The tables that are made for a stage, and the stage with these read."""
-        reads = {n.name for e in expressions(stage) for n in walk(e) if isinstance(n, Access)}
-        if reads <= self._fixed and not stage.updates and stage.boundary is None:
+        if reads(stage) <= self._fixed and not stage.updates and stage.boundary is None:
             self._fixed.add(stage.name)
             yield stage
         elif not _may_have_weights(stage):
@@ -295,9 +294,9 @@ def work_of(e: Expr) -> Work:
 @once
 def _may_have_weights(stage: Stage) -> bool:
     """A quick look: there are loops around something that takes time."""
-    every = [n for e in expressions(stage) for n in walk(e)]
-    loops = bool(stage.updates) or len(stage.dims) > 1 or any(isinstance(n, Reduce) for n in every)
-    return loops and any(isinstance(n, Reduce) or work_of(n) for n in every)
+    reduces = bool(parts(stage, Reduce))
+    loops = bool(stage.updates) or len(stage.dims) > 1 or reduces
+    return loops and (reduces or any(work_of(e) for kind in (Call, Binary) for e in parts(stage, kind)))
 
 
 def _trips(r: RVar) -> int | None:

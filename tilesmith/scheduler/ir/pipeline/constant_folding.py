@@ -20,16 +20,11 @@ def fold(e: Expr) -> Expr:
 
 def folded(e: Expr) -> Expr:
     """`e`, where integers that constant floats are rounded to are constants."""
-    if not any(map(_rounds, walk(e))):
-        return e
-    return _folded(e)
+    return fold(e) if is_rounding(e) and isinstance(fold(e), Const) else map_children(e, folded)
 
 
-def _folded(e: Expr) -> Expr:
-    return fold(e) if _rounds(e) and isinstance(fold(e), Const) else map_children(e, _folded)
-
-
-def _rounds(e: Expr) -> bool:
+def is_rounding(e: Expr) -> bool:
+    """True of a conversion of a float to an integer."""
     return isinstance(e, Cast) and e.type.is_integer and e.operand.type.is_float
 
 
