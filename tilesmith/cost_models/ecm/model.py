@@ -284,6 +284,8 @@ def _through(w: Work, passing: _Passing) -> tuple[Amount, ...]:
 def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
     """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
     memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
+    if _is_idle(w):
+        return [0.0] * (len(m.outer) + 2)
     loads, stores, places = _passing(w, caches, m)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
@@ -314,6 +316,12 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
     if w.columns:  # pages are found while lines are on their way
         waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
     return [*found, memory, waits]
+
+
+def _is_idle(w: Work) -> bool:
+    """True of a stage that moves nothing beyond registers, as most in the middle of fused rows."""
+    nothing = type(w.loaded[0]) is float and w.loaded[0] == 0.0 and type(w.stored[0]) is float and w.stored[0] == 0.0
+    return nothing and not (w.looked_up or w.streamed_bytes or w.awaited_bytes or w.columns or w.together is not None)
 
 
 def _columns(w: Work, m: Machine) -> list[Amount]:

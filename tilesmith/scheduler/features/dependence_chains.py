@@ -6,7 +6,7 @@ and latency, it is the latency that limits (`tilesmith.cost_models.ecm`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import TypeGuard
@@ -110,8 +110,6 @@ class _Chains:
     known: dict[int, Ends] = field(default_factory=dict)
 
     def of(self, e: Expr) -> Ends:
-        if type(e) is Var or type(e) is Const:
-            return NO_LOAD
         found = self.known.get(id(e))
         if found is None:
             found = self.known[id(e)] = self._from_parts(e)
@@ -120,18 +118,21 @@ class _Chains:
     def _from_parts(self, e: Expr) -> Ends:
         if isinstance(e, Reduce):
             parts = (e.body, *(() if e.where is None else (e.where,)))
-            inside, joins = _last(map(self.of, parts)), prod(map(constant_trips, e.domain))
+            inside, joins = self._of_all(parts), prod(map(constant_trips, e.domain))
             if is_written_out(e):
                 return _joined(inside, joins, self._simple(e))
             return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum
         if is_sum(e):
             terms = terms_of_sum(e)
-            before = _last(map(self.of, terms))
+            before = self._of_all(terms)
             return _joined(before, len(terms) - 1, self._simple(e)) if before != NO_LOAD else NO_LOAD
-        before = _last(map(self.of, children(e)))
+        before = self._of_all(children(e))
         if isinstance(e, Access):
             return _after(before, self.latencies.gather) if before != NO_LOAD else (self.latencies.load,) * 2
         return _after(before, self._latency(e)) if before != NO_LOAD else NO_LOAD
+
+    def _of_all(self, several: Sequence[Expr]) -> Ends:
+        return _last([self.of(e) for e in several if type(e) is not Var and type(e) is not Const])
 
     def _simple(self, e: Expr) -> float:
         return self.latencies.float_sum if e.type.is_float else self.latencies.integer_sum
@@ -184,7 +185,7 @@ def _last(parts: Iterable[Ends]) -> Ends:
     """The parts together, each at its longest."""
     whole = after = 0.0
     for first, last in parts:
-        whole, after = max(whole, first), max(after, last)
+        whole, after = first if first > whole else whole, last if last > after else after
     return whole, after
 
 

@@ -307,7 +307,7 @@ def _count(
         if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
             pending += [(node.if_true, n), (node.if_false, n)]
         else:
-            pending.extend((child, n) for child in children(node))
+            pending += [(child, n) for child in children(node)]
 
 
 def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ...]:
@@ -375,6 +375,8 @@ def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
     functions are what they are made of. What a `mux` picks from loops know."""
     match e:
+        case Binary() if e.op in BINARY:  # as most of them
+            _add(e, n, counts)
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             _tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):

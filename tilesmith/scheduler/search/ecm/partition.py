@@ -177,7 +177,7 @@ class PartitionSearch:
 
     def settled(self, partition: Partition) -> Partition:
         """The partition with all the outputs that it has, also those that no group could have alone."""
-        return replace(partition, outputs=frozenset(s.output for s in self.segments(partition)))
+        return Partition(frozenset([s.output for s in self.segments(partition)]), partition.inlined)
 
     def _inlinings(self, partition: Partition) -> list[Move]:
         """Outputs of groups that may be worth to be computed wherever they are read, those first that take the most
@@ -225,7 +225,7 @@ class Move:
         name, outputs, inlined = {self.stage}, partition.outputs, partition.inlined
         match self.how:
             case "join":
-                return replace(partition, outputs=outputs - name)
+                return Partition(outputs - name, inlined)
             case "inline":
                 return Partition(outputs - name, inlined | name)
             case "cut":
