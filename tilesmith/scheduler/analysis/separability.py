@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.linear_combinations import (
     ONE,
     Coefficient,
@@ -22,6 +21,7 @@ from tilesmith.scheduler.analysis.linear_combinations import (
     terms,
 )
 from tilesmith.scheduler.analysis.rank_one import factor_products, number_products
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.analysis.translation_equivalence import Place, Placed, placed
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -83,13 +83,14 @@ def windows(stage: Stage) -> tuple[Window, ...]:
 
 def _may_have_windows(stage: Stage) -> bool:
     """A quick look: something is read in several places along two dims."""
+    if len(stage.dims) < 2:
+        return False
+    if sum(len(e.domain) for e in parts(stage, Reduce)) > 1:
+        return True
     several: dict[tuple[str, int], set[Expr]] = {}
-    for a in accesses(stage) if len(stage.dims) > 1 else ():
-        if a.definition == 0 and len(a.reductions) > 1:
-            return True
-        if a.definition == 0:
-            for k, index in enumerate(a.access.indices):
-                several.setdefault((a.producer, k), set()).add(index)
+    for a in parts(stage, Access):
+        for k, index in enumerate(a.indices):
+            several.setdefault((a.name, k), set()).add(index)
     moving = [producer for (producer, _), places in several.items() if len(places) > 1]
     return len(moving) > len(set(moving))
 

@@ -79,6 +79,11 @@ class _Looked:
 
     def at(self, node: Expr) -> None:
         """Looks at a part and what is in it."""
+        found = _shifted(node)
+        if found is not None and found[0] in self.dims:  # as most indices are
+            self.indices[id(node)] = frozenset((found[0],))
+            self._put(node, *found)
+            return
         here = self.indices[id(node)] = _index(node, self.dims, self.variables)
         if here is None:
             for child in children(node):
@@ -88,7 +93,11 @@ class _Looked:
             self.lost.update(here)
             return
         (dim,) = here
-        place = self.split[id(node)] = _split(_without_bounds(node))
+        self._put(node, dim, _split(_without_bounds(node)))
+
+    def _put(self, node: Expr, dim: str, place: Place) -> None:
+        """Notes the place of an index, which moves with that dim alone."""
+        self.split[id(node)] = place
         if place.base != self.found.setdefault(dim, place).base:
             self.lost.add(dim)
 
@@ -115,7 +124,7 @@ def moved(e: Expr, by: int) -> Expr:
 
 def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozenset[str] | None:
     """The dims in `e`, if it is plain arithmetic on dims, variables and what is the same everywhere, and beside a
-    variable on integers that floats of dims are rounded to; None if not, or if there is no dim in it."""
+    variable on integers that floats of dims are rounded to; None if not. None of them in what has no dim."""
     if e.type != INT32:
         return None
     found: set[str] = set()
@@ -139,7 +148,7 @@ def _index(e: Expr, dims: Collection[str], variables: Collection[str]) -> frozen
                 return None
         if node.type != INT32:
             return None
-    return frozenset(found) if found and (moves or not rounded) else None
+    return frozenset(found) if moves or not rounded else None
 
 
 def _is_of_dims(e: Expr, dims: Collection[str]) -> bool:
@@ -178,6 +187,18 @@ def _is_bound(e: Expr) -> bool:
         return type(e) is InputBound
     every = {type(n) for n in walk(e)}
     return InputBound in every and every <= _OF_BOUNDS
+
+
+def _shifted(e: Expr) -> tuple[str, Place] | None:
+    """The dim and the place of an index that is a dim and a constant, or a dim; None of any other."""
+    match e:
+        case Var(name=name, type=type) if type == INT32:
+            return name, Place(e, 0)
+        case Binary(op="+" | "-", left=Var(name=name, type=type) as base, right=Const(value=c)) if (
+            type == INT32 and abs(c) < _FURTHEST
+        ):
+            return name, Place(base, int(c) if e.op == "+" else -int(c))
+    return None
 
 
 def _split(e: Expr) -> Place:

@@ -155,6 +155,10 @@ class Params:
     separation_kept_operations: int = 1
     """Operations that it counts for to keep an element of the first step of a separated window for the second."""
 
+    exchanged_most_terms: int = 5000
+    """Terms that two steps of a window may have put together to be looked at in the other order: 70 of a step in 70 of
+    the other. Looking at them takes their product, a second where each step has a hundred."""
+
     scattered_operations: int = 2
     """Operations that it counts for to take an element of a pixel from memory, and to put it into a vector, where the
     pixels of a vector are too far apart to be loaded whole: two instructions."""

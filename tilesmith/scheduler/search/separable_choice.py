@@ -12,9 +12,10 @@ from tilesmith.scheduler.analysis.access_functions import hull
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS
 from tilesmith.scheduler.analysis.separability import Window, windows
-from tilesmith.scheduler.analysis.stage_graph import is_plain
+from tilesmith.scheduler.analysis.stage_graph import is_plain, parts
 from tilesmith.scheduler.features.operation_counts import operations
 from tilesmith.scheduler.features.pipeline_features import Facts, Read, gather
+from tilesmith.scheduler.ir.pipeline.expressions import Access
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Separation
@@ -114,7 +115,7 @@ class _Choice:
         way around the second needs several rows of the first. Nothing is gained where a step leaves points out.
         """
         first = self._first_step(stage)
-        if first is None:
+        if first is None or _terms_together(first, stage) > PARAMS.exchanged_most_terms:
             return None
         both, before = put_in(stage, first), self._steps_cost(first, stage, extents)
         for number, window in enumerate(windows(both)):
@@ -182,6 +183,11 @@ class _Choice:
             if all(facts[r.producer].is_input or len(graph.consumers[r.producer]) > 1 for r in sources):
                 return first
         return None
+
+
+def _terms_together(first: Stage, stage: Stage) -> int:
+    """Elements that the stage is made of with the first one put in."""
+    return len(parts(first, Access)) * sum(a.name == first.name for a in parts(stage, Access))
 
 
 def _steps(read: Read) -> list[str | None]:

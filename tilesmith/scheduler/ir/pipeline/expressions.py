@@ -229,7 +229,10 @@ def walk(e: Expr) -> Iterator[Expr]:
 
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
-    parts = children(e)
+    parts_of = _PARTS.get(type(e))
+    if parts_of is None:
+        return e
+    parts = parts_of(e)
     made = tuple(map(f, parts))
     return e if all(map(is_, made, parts)) else _REMADE[type(e)](e, *made)
 
