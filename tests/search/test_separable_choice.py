@@ -53,3 +53,21 @@ def test_a_step_across_rows_comes_first_where_pixels_are_too_far_apart_for_vecto
         }
         separations = split_by_choice(load(document)).plan.schedule.separations
         assert [s.dim for s in separations] == ([] if first is None else [first])
+
+
+def test_steps_of_a_hundred_elements_are_not_looked_at_in_the_other_order() -> None:
+    """Ten elements in ten are put together; a hundred in a hundred would take most of the time to C."""
+    for taps, through in ((10, "rows"), (100, None)):
+        document = {
+            "format": 1,
+            "name": "least",
+            "inputs": [{"name": "image", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [
+                {"name": "rows", "dims": ["x", "y"], "value": " + ".join(f"image(x + {n}, y)" for n in range(taps))},
+                {"name": "out", "dims": ["x", "y"], "value": " + ".join(f"rows(x, y + {n})" for n in range(taps))},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 640], [0, 480]]},
+        }
+        separations = split_by_choice(load(document)).plan.schedule.separations
+        assert [s.through for s in separations] == ([] if through is None else [through])
