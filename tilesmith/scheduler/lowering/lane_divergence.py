@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from operator import eq, ge, gt, le, lt, ne
 
 from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Broadcast, ResizeMask, Shuffle
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Compare, Expr, Logical, Reduce, Unary, children
@@ -89,9 +90,9 @@ def chosen(ev: Places, known: Sequence[int], choices: Sequence[Expr], frame: Fra
     if apart and sum(_gain(ev, e, frame, c) for e, c in zip(sides, classes, strict=True)) > 0:
         parts = [ev.value(e, restricted(ev, frame, c)) for e, c in zip(sides, classes, strict=True)]
         places = [(used.index(k), classes[used.index(k)].index(j)) for j, k in enumerate(known)]
-        return together(ev, parts, places, size)
+        return together(ev.builder, parts, places, size)
     parts = [ev.value(e, frame) for e in sides]
-    return together(ev, parts, [(used.index(k), j) for j, k in enumerate(known)], n)
+    return together(ev.builder, parts, [(used.index(k), j) for j, k in enumerate(known)], n)
 
 
 def _gain(ev: Places, e: Expr, frame: Frame, picks: Lanes) -> int:
@@ -161,14 +162,14 @@ def spread(ev: Places, parts: Sequence[Value], n: int) -> Value:
     """The vector of `n` lanes of which every k-th belongs to one of the k `parts`."""
     distinct = list(dict.fromkeys(parts))
     k = len(parts)
-    return together(ev, distinct, [(distinct.index(parts[j % k]), j // k) for j in range(n)], n // k)
+    return together(ev.builder, distinct, [(distinct.index(parts[j % k]), j // k) for j in range(n)], n // k)
 
 
-def together(ev: Places, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
+def together(b: Builder, parts: Sequence[Value], picks: Sequence[tuple[int, int]], lanes: int) -> Value:
     """A vector of the lanes `picks`, (part, lane), of parts that all have `lanes`, or are scalars."""
     if len(parts) == 1 and parts[0].lanes == 1:
         return parts[0]
-    b, type_ = ev.builder, parts[0].type
+    type_ = parts[0].type
     mask = max((p.mask_bits for p in parts), default=0) or 8 if type_ == BOOL else 0
 
     def fitted(p: Value) -> Value:

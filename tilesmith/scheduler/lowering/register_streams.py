@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
-from tilesmith.scheduler.ir.loop.ops import Copy, Shuffle
+from tilesmith.scheduler.ir.loop.ops import Copy
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Compare, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
 from tilesmith.scheduler.lowering.index_vectorization import NotUniformBound, Places
+from tilesmith.scheduler.lowering.lane_divergence import together
 
 Coordinates = tuple[Index, ...]
 
@@ -30,10 +31,12 @@ def mask_bits(stage: Stage, component: int) -> int:
 class Stream:
     """One row of a stage: `at` are its coordinates in the other dims.
 
-    The row of the output reaches from `lo` to `hi`; of this one, `lo + oldest` to `hi + newest` are needed. While the
-    output's vector at x is computed, readers ask for vectors at x + `least` to x + `most`, and the stream's own is the
-    one at x + `lead`. Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole`
-    nothing but needed elements may be computed without clamping every lane.
+    The row of the output reaches from `lo` to `hi`; of this one `lo + oldest` to `hi + newest` are computed, in whole
+    vectors where readers permute these (`permuted`: both are then of the vectors that hold `lo` and `hi`), and
+    `lo + within[0]` to `hi + within[1]` are needed for certain. While the output's vector at x is computed, readers ask
+    for elements from x + `least` to the last of the vector at x + `most`, and the stream's own is the one at x + `lead`.
+    Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole` nothing but needed
+    elements may be computed without clamping every lane.
     """
 
     stage: Stage
@@ -43,6 +46,8 @@ class Stream:
     least: int
     newest: int
     oldest: int
+    within: tuple[int, int]
+    permuted: bool = False
     lead: int = 0
     whole: bool = False
     previous: list[Value] = field(default_factory=list)
@@ -83,46 +88,47 @@ class Streams:
         self.depth = self.builder.depth
 
     def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
-        """The value of an access to stage `name`, or None where it is not a plain shift along a row at hand."""
+        """The value of an access to stage `name`, or None where its lanes are of no row at hand, or not known
+        ones of it."""
         stage = self.stages[name]
         d = self.dims[stage.name]
         lane = index[d]
         if lane.pattern is None or any(not other.uniform for n, other in enumerate(index) if n != d):
             return None
-        first = lane.pattern[0]
         shift = lane.base - self.row_base
-        if not shift.is_const or lane.pattern != tuple(range(first, first + self.lanes)):
+        if not shift.is_const or len(lane.pattern) != self.lanes:
             return None
         at = tuple(other.base for n, other in enumerate(index) if n != d)
         if any(self.builder.depth_of(x) >= self.depth for x in at):
             return None  # a row that changes inside the loop has no window
         if any(s in self.builder.depths and s not in self.before for x in at for s in x.symbols()):
             return None  # a row that data tells of, looked up for this row
+        places = tuple(shift.const + p for p in lane.pattern)
         if self.rings.get(stage.name, at) != at:
             if self.planning:  # the row may be the same one all the same
-                offset = max(self.ahead.get(stage.name, shift.const + first), shift.const + first)
-                self.ahead[stage.name] = offset
+                offset = max(places) - (self.lanes - 1)
+                self.ahead[stage.name] = max(self.ahead.get(stage.name, offset), offset)
             return None
-        return self._lanes(stage, component, at, shift.const + first)
+        return self._lanes(stage, component, at, places)
 
-    def _lanes(self, stage: Stage, component: int, at: Coordinates, offset: int) -> Value:
+    def _lanes(self, stage: Stage, component: int, at: Coordinates, places: tuple[int, ...]) -> Value:
+        """The elements `places` of a row, from the one on at which the output's vector begins."""
         b = self.builder
         type_ = stage.types[component]
         mask = mask_bits(stage, component)
         key = (stage.name, component, at)
         if self.planning:
-            self._note(key, stage, offset)
-            planned = Value(type_, self.lanes, f"planned {key} {offset}", None, mask)
+            self._note(key, stage, places)
+            planned = Value(type_, self.lanes, f"planned {key} {places}", None, mask)
             return b.define(Copy(planned), type_, self.lanes, mask_bits=mask)
         s = self.known[key]
-        current = self.vector(s)
-        back, lanes = divmod(s.lead - offset, self.lanes)
-        window = [current, *s.previous]
-        if lanes == 0:
-            return window[back]
-        picks = tuple(self.lanes - lanes + j for j in range(self.lanes))
-        moved = Shuffle(window[back + 1], window[back], picks)
-        return b.define(moved, type_, self.lanes, hint=stage.name, mask_bits=mask)
+        window = [self.vector(s), *s.previous]
+        found = [divmod(s.lead - p + self.lanes - 1, self.lanes) for p in places]
+        picks = [(back, self.lanes - 1 - lane) for back, lane in found]
+        used = sorted({back for back, _ in picks}, reverse=True)
+        if len(used) == 1 and [lane for _, lane in picks] == list(range(self.lanes)):
+            return window[used[0]]
+        return together(b, [window[n] for n in used], [(used.index(n), lane) for n, lane in picks], self.lanes)
 
     def vector(self, s: Stream) -> Value:
         """The stream's own vector, computed when it is first asked for: of several rows side by side those that are
@@ -139,13 +145,24 @@ class Streams:
         assert isinstance(found, Value)
         return found
 
-    def _note(self, key: tuple[str, int, Coordinates], stage: Stage, offset: int) -> None:
-        r = self.reader
-        lead, newest, oldest = (0, 0, 0) if r is None else (r.lead, r.newest, r.oldest)
-        newest, oldest = newest + offset - lead, oldest + offset - lead
-        s = self.known.setdefault(key, Stream(stage, key[1], key[2], offset, offset, newest, oldest))
-        s.most, s.least = max(s.most, offset), min(s.least, offset)
+    def _note(self, key: tuple[str, int, Coordinates], stage: Stage, places: tuple[int, ...]) -> None:
+        r, size = self.reader, self.lanes
+        lead, newest, oldest, within, permuted = (
+            (0, 0, 0, (0, 0), False) if r is None else (r.lead, r.newest, r.oldest, r.within, r.permuted)
+        )
+        first, last = min(places) - lead, max(places) - lead
+        shifts = [p - n - lead for n, p in enumerate(places)]
+        within = within[0] + max(shifts), within[1] + min(shifts)
+        if permuted or min(shifts) < max(shifts):
+            permuted = True
+            oldest, newest = size * (oldest // size + first // size), size * (-(-newest // size) + last // size)
+        else:
+            oldest, newest = oldest + first, newest + first
+        most, least = max(places) - (size - 1), min(places)
+        s = self.known.setdefault(key, Stream(stage, key[1], key[2], most, least, newest, oldest, within))
+        s.most, s.least = max(s.most, most), min(s.least, least)
         s.newest, s.oldest = max(s.newest, newest), min(s.oldest, oldest)
+        s.within, s.permuted = (min(s.within[0], within[0]), max(s.within[1], within[1])), s.permuted or permuted
 
     def _note_reach(self, buffer: Buffer, lane: Lane) -> None:
         shift = lane.base - self.row_base

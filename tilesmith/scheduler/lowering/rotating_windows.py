@@ -247,7 +247,8 @@ class _Fused:
             buffer = self.sources.buffers[s.stage.name, s.component]
             found += [at - buffer.origin[d], buffer.origin[d] + buffer.extent[d] - 1 - end]
         if s.whole:
-            found += [at - self.lo - s.oldest, self.hi + s.newest - end]
+            first, last = s.within
+            found += [at - self.lo - first, self.hi + last - end]
         return found
 
     def _seed_ring(self, stage: Stage) -> None:
@@ -256,9 +257,10 @@ class _Fused:
         first, last = self.margins(stage.name, box)
         for component in range(len(stage.types)):
             s = self.planned.setdefault(
-                (stage.name, component, at), Stream(stage, component, at, last, last, last, first)
+                (stage.name, component, at), Stream(stage, component, at, last, last, last, first, (first, last))
             )
             s.newest, s.oldest = max(s.newest, last), min(s.oldest, first)
+            s.within = min(s.within[0], first), max(s.within[1], last)
 
     def margins(self, name: str, box: Box) -> tuple[int, int]:
         """How far the row of a ring reaches beyond the output's, at both ends."""
