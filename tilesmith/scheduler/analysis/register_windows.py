@@ -9,6 +9,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
+from tilesmith.scheduler.analysis.periodic_indices import steps_of
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -32,13 +33,15 @@ class FusedRow:
     While the output's vector is computed, its readers ask for elements of a stage from one place to another, `asked`:
     its own vector is as far ahead as the last, and vectors are held back to the first. Beside whole vectors, at the
     ends of a row where clamps are active, what is read through these is no plain shift. It is loaded or computed where
-    it is read, at so many `places`, and so is all that this reads, so `deep` in one another.
+    it is read, at so many `places`, and so is all that this reads, so `deep` in one another. Of what is inline
+    `periods` has the points after which it is read in the same order again.
     """
 
     shifted: Mapping[str, str]
     asked: dict[str, tuple[float, float]] = field(default_factory=dict)
     places: dict[str, float] = field(default_factory=dict)
     deep: dict[str, int] = field(default_factory=dict)
+    periods: dict[str, float] = field(default_factory=dict)
     together: float = 0.0
 
     def add(self, stage: Stage, readers: Iterable[Stage], how: How) -> str | None:
@@ -47,6 +50,7 @@ class FusedRow:
         deep = 0
         dim = self.shifted.get(stage.name)
         d = None if dim is None else stage.dims.index(dim)
+        period = 1.0
         for reader in readers:
             reads = _reads(reader).get(stage.name)
             if reads is None:
@@ -56,9 +60,12 @@ class FusedRow:
                 ahead = self.asked.get(reader.name, (0.0, 0.0))
                 least, most = min(least, ahead[0] + reads.first[d]), max(most, ahead[1] + reads.last[d])
                 again += reads.clamped[d]
+                period = max(period, reads.period[d], self.periods.get(reader.name, 1.0))
             if again:
                 places += again
                 deep = max(deep, 1 + self.deep.get(reader.name, 0))
+        if how != "inline" and period == inf:
+            return f"'{stage.name}' is read in another order in each vector"
         if how != "inline" and most - least > MOST_ELEMENTS:
             return f"{most - least:g} elements of each row would be held at once, more than {MOST_ELEMENTS}"
         if self.together + places > MOST_PLACES:
@@ -66,6 +73,8 @@ class FusedRow:
         if deep > DEEPEST:
             return f"at the ends of rows more than {DEEPEST} stages would be computed inside of one another"
         self.asked[stage.name] = (least, most) if how == "inline" else (most, most)
+        if how == "inline":
+            self.periods[stage.name] = period
         if how != "memory":
             self.places[stage.name], self.deep[stage.name] = places, deep
         self.together += places
@@ -80,6 +89,7 @@ class _Reads(NamedTuple):
     first: tuple[float, ...]
     last: tuple[float, ...]
     clamped: tuple[float, ...]
+    period: tuple[float, ...]
 
 
 @once
@@ -98,7 +108,16 @@ def _together(those: Sequence[StageAccess]) -> _Reads:
         tuple(min((float(s.lo) for s in spans if s.lo is not None), default=inf) for spans in dims),
         tuple(max((float(s.hi) for s in spans if s.hi is not None), default=-inf) for spans in dims),
         tuple(sum(n for n, s in zip(times, spans, strict=True) if s.clamps) for spans in dims),
+        tuple(max(_period(a, d) for a in those) for d in range(len(dims))),
     )
+
+
+def _period(a: StageAccess, d: int) -> float:
+    var = a.spans[d].var
+    if var is None:
+        return 1.0
+    steps = steps_of(a.access.indices[d], var)
+    return inf if steps is None or steps.period & (steps.period - 1) else steps.period
 
 
 def _times(a: StageAccess) -> float:

@@ -34,9 +34,9 @@ class Stream:
     The row of the output reaches from `lo` to `hi`; of this one `lo + oldest` to `hi + newest` are computed, in whole
     vectors where readers permute these (`permuted`: both are then of the vectors that hold `lo` and `hi`), and
     `lo + within[0]` to `hi + within[1]` are needed for certain. While the output's vector at x is computed, readers ask
-    for elements from x + `least` to the last of the vector at x + `most`, and the stream's own is the one at x + `lead`.
-    Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole` nothing but needed
-    elements may be computed without clamping every lane.
+    for elements from x + `least` to the last of the vector at x + `most`, and the stream's own vector is the one at
+    x + `lead`. Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole` nothing
+    but needed elements may be computed without clamping every lane.
     """
 
     stage: Stage
