@@ -34,10 +34,13 @@ class FusedRow:
     its own vector is as far ahead as the last, and vectors are held back to the first. Beside whole vectors, at the
     ends of a row where clamps are active, what is read through these is no plain shift. It is loaded or computed where
     it is read, at so many `places`, and so is all that this reads, so `deep` in one another. Of what is inline
-    `periods` has the points after which it is read in the same order again.
+    `periods` has the points after which it is read in the same order again; vectors, which have `most_lanes`, must be a
+    multiple of the `period` of all others.
     """
 
     shifted: Mapping[str, str]
+    most_lanes: float = inf
+    period: float = 1.0
     asked: dict[str, tuple[float, float]] = field(default_factory=dict)
     places: dict[str, float] = field(default_factory=dict)
     deep: dict[str, int] = field(default_factory=dict)
@@ -64,7 +67,7 @@ class FusedRow:
             if again:
                 places += again
                 deep = max(deep, 1 + self.deep.get(reader.name, 0))
-        if how != "inline" and period == inf:
+        if how != "inline" and (period == inf or period > self.most_lanes):
             return f"'{stage.name}' is read in another order in each vector"
         if how != "inline" and most - least > MOST_ELEMENTS:
             return f"{most - least:g} elements of each row would be held at once, more than {MOST_ELEMENTS}"
@@ -75,6 +78,8 @@ class FusedRow:
         self.asked[stage.name] = (least, most) if how == "inline" else (most, most)
         if how == "inline":
             self.periods[stage.name] = period
+        else:
+            self.period = max(self.period, period)
         if how != "memory":
             self.places[stage.name], self.deep[stage.name] = places, deep
         self.together += places
@@ -90,6 +95,12 @@ class _Reads(NamedTuple):
     last: tuple[float, ...]
     clamped: tuple[float, ...]
     period: tuple[float, ...]
+
+
+@once
+def is_permuted(stage: Stage) -> bool:
+    """True if some stage is read in another order than a row has."""
+    return any(period > 1 for reads in _reads(stage).values() for period in reads.period)
 
 
 @once

@@ -171,7 +171,7 @@ def _check_row(context: _Context) -> None:
     if group.vector is None or all(p.storage != "registers" for p in group.placements):
         return
     members = [context.stages[p.stage] for p in group.placements]
-    row = FusedRow(shifted_along(context.output, members, group.vector.dim))
+    row = FusedRow(shifted_along(context.output, members, group.vector.dim), group.vector.lanes)
     placed = {p.stage: p for p in group.placements}
     for p in (placed[name] for name in reversed(context.graph.stages) if name in placed):
         if p.compute not in (INLINE, inner(group.vector.dim)):

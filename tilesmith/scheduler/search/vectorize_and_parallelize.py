@@ -10,6 +10,8 @@ from typing import Any
 from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from tilesmith.cost_models.taco2019 import arithmetic_cost, cost_of_values
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.register_windows import FusedRow, is_permuted
+from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
@@ -18,6 +20,7 @@ from tilesmith.scheduler.features.operation_counts import work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.register_tiles import sums_alone
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
@@ -75,21 +78,25 @@ def group_of(
     placements that were worked out for other shapes, of groups of the same facts for the same platform, added to."""
     known = {} if known is None else known
     inlined, fused, size = _in_row(members, order, choices)
+    vector = _vector_of_output(members, order, inlined, fused, size, platform)
     placements = []
     for name in members.names[:-1]:
         levels = choices[name].levels
         own = 0 if levels is None else size if name in fused else _computed_bytes(members, name, inlined)
-        key = (members.follows[name], order.loops, order.innermost, levels, own)
+        lanes = vector.lanes if vector is not None and name in fused else 0
+        key = (members.follows[name], order.loops, order.innermost, levels, own, lanes)
         found = known.get(key)
         if found is None:
             found = known[key] = _placement(members, order, name, levels, own, platform, strict)
+        if levels is not None and levels.registers and found.vector is not None and lanes:
+            found = replace(found, vector=Vector(found.vector.dim, lanes))
         placements.append(found)
     return Group(
         members.output,
         order.loops,
         (),
         order.loops[-1],
-        _vector_of_output(members, order, fused, size, platform),
+        vector,
         tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
         tuple(placements),
         update_loops(members.facts, members.output, size, platform, strict),
@@ -100,12 +107,16 @@ def output_vector(
     members: Members, order: LoopOrder, choices: Mapping[str, Choice], platform: Platform
 ) -> Vector | None:
     """The vector of the group of a shape."""
-    _, fused, size = _in_row(members, order, choices)
-    return _vector_of_output(members, order, fused, size, platform)
+    return _vector_of_output(members, order, *_in_row(members, order, choices), platform)
 
 
 def _vector_of_output(
-    members: Members, order: LoopOrder, fused: frozenset[str], computed_bytes: int, platform: Platform
+    members: Members,
+    order: LoopOrder,
+    inlined: set[str],
+    fused: frozenset[str],
+    computed_bytes: int,
+    platform: Platform,
 ) -> Vector | None:
     output = members.facts.stages[members.output]
     if dim_of(order.loops[order.unrolled]) != output.row:
@@ -114,10 +125,39 @@ def _vector_of_output(
         one = vector_of(output, computed_bytes, platform)
         return None if one is None else Vector(one.dim, one.lanes * order.vectors)
     if fused:
-        return vector_of(output, computed_bytes, platform)
+        one = vector_of(output, computed_bytes, platform)
+        return None if one is None else Vector(one.dim, max(one.lanes, _row_period(members, inlined, fused)))
     beside_it = prod(output.extent(dim_of(loop)) for loop in order.loops[: order.unrolled])
     registers = beside_it * _registers_of_sum(members.facts, members.output, platform)
     return wide_vector_of(output, computed_bytes, platform, registers)
+
+
+@once
+def row_shifts(members: Members) -> Mapping[str, str]:
+    """The stages that are read by shifts along the rows of the output, with their dims that move."""
+    *stages, output = (members.facts.definitions[n] for n in members.names)
+    along = members.facts.stages[members.output].row
+    assert along is not None  # it has a loop over vectors
+    return shifted_along(output, stages, along)
+
+
+def most_row_lanes(members: Members, platform: Platform) -> int:
+    """Lanes that vectors of stages in one loop may have at most, whichever these are."""
+    widest = max(members.facts.stages[name].computed_bytes for name in members.names)
+    return platform.vector_bytes // widest * platform.vector_unit.registers_per_value
+
+
+def _row_period(members: Members, inlined: set[str], fused: frozenset[str]) -> int:
+    """Points of a row after which stages in its loop are read in the same order again."""
+    definitions = members.facts.definitions
+    if not any(is_permuted(definitions[name]) for name in members.names):
+        return 1
+    row = FusedRow(row_shifts(members))
+    for name in reversed(members.names[:-1]):
+        if name in fused or name in inlined:
+            readers = [definitions[r] for r in members.consumers[name]]
+            row.add(definitions[name], readers, "inline" if name in inlined else "registers")
+    return int(row.period)
 
 
 def _in_row(members: Members, order: LoopOrder, choices: Mapping[str, Choice]) -> tuple[set[str], frozenset[str], int]:

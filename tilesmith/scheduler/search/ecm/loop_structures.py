@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, How
-from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.pipeline_features import Facts
@@ -18,7 +17,7 @@ from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, needs_memory, nested, real_consumers
 from tilesmith.scheduler.search.tile_sizes import Shape, shape_of
-from tilesmith.scheduler.search.vectorize_and_parallelize import vector_of
+from tilesmith.scheduler.search.vectorize_and_parallelize import most_row_lanes, row_shifts, vector_of
 
 WIDEST = 8
 """Bytes of the widest type that there is."""
@@ -113,7 +112,7 @@ def fuse_rows(
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
         return None
-    row = FusedRow(_shifted(members))
+    row = FusedRow(row_shifts(members), most_row_lanes(members, platform))
     result = dict(choices)
     at = order.innermost
     rotating = 0
@@ -142,20 +141,11 @@ def fuse_rows(
     return result if rotating else None
 
 
-@once
-def _shifted(members: Members) -> Mapping[str, str]:
-    """The stages that are read by shifts along the rows of the output, with their dims that move."""
-    *stages, output = (members.facts.definitions[n] for n in members.names)
-    along = members.facts.stages[members.output].row
-    assert along is not None  # it has a loop over vectors
-    return shifted_along(output, stages, along)
-
-
 def _compute(choice: Choice) -> int | None:
     return None if choice.levels is None else choice.levels.compute
 
 
-def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
+def neighbours(members: Members, shape: Shape, name: str, platform: Platform) -> Iterator[Shape]:
     """Shapes that differ from `shape` in how the stage `name` is computed, where that is allowed and may pay. A stage
     that other groups have too is no different: each computes its own."""
     order, choices = shape.order, shape.choices
@@ -167,7 +157,7 @@ def neighbours(members: Members, shape: Shape, name: str) -> Iterator[Shape]:
                 if choices[producer].levels is None:
                     changed[producer] = taken_over(choices[producer], own, name, order)
         allowed = bounded(members, nested(members, changed, order), order)
-        if _rows_together(members, allowed, order):
+        if _rows_together(members, allowed, order, platform):
             yield shape_of(members, order, allowed)
 
 
@@ -176,7 +166,7 @@ def _other_levels(members: Members, shape: Shape, name: str) -> Iterator[tuple[L
     what could be in registers in fused rows only what is computed further out, of a plane at once, is done differently:
     there, for each row."""
     own, row = shape.choices[name].levels, shape.order.innermost + 1
-    if any(at.registers for at in shape.levels.values()) and name in _shifted(members):
+    if any(at.registers for at in shape.levels.values()) and name in row_shifts(members):
         apart = own is not None and own.compute > row and not members.facts.stages[name].updates
         if apart and _few_rows(members, name):
             yield Levels(row - 1, row, True), "computed again for each row"
@@ -223,11 +213,12 @@ def _find_free_points(members: Members, name: str) -> float:
     return max(1, min(prod(map(stage.extent, dims)) for dims in still))
 
 
-def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder) -> bool:
+def _rows_together(members: Members, choices: dict[str, Choice], order: LoopOrder, platform: Platform) -> bool:
     """True if what is in registers is read in the loop over vectors only, and as far as these go."""
     if not any(c.levels is not None and c.levels.registers for c in choices.values()):
         return True
-    definitions, row = members.facts.definitions, FusedRow(_shifted(members))
+    definitions = members.facts.definitions
+    row = FusedRow(row_shifts(members), most_row_lanes(members, platform))
     for name in reversed(members.names[:-1]):
         levels = choices[name].levels
         if levels is None or levels.compute == order.innermost:

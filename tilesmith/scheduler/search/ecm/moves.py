@@ -57,7 +57,7 @@ def refined(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Siz
     shape, sizes = sized.shape, sized.sizes
     tries = max(PARAMS.fewest_single_changes, PARAMS.single_changes // len(members.names))
     for name in reversed(members.names[:-1]):
-        for other in neighbours(members, shape, name):
+        for other in neighbours(members, shape, name, pricing.platform):
             if tries == 0 or pricing.expired():
                 return
             tries -= 1
