@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import gcd, lcm
+from math import gcd, inf, lcm
 from typing import NamedTuple
 
+from tilesmith.scheduler.analysis.accesses import StageAccess
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Const, Expr, Unary, Var, children, walk
 
 
@@ -39,6 +40,16 @@ def steps_of(index: Expr, dim: str) -> Steps | None:
         case Cast() if index.type.is_integer and index.operand.type.is_integer:
             return steps_of(index.operand, dim)
     return None
+
+
+def order_of(a: StageAccess, d: int) -> int | float:
+    """Points of the dim that index `d` of an access follows after which it goes on in the same order: 1 of neighbours
+    in their own, infinite where it never does as a rule."""
+    var = a.spans[d].var
+    if var is None:
+        return 1
+    steps = steps_of(a.access.indices[d], var)
+    return inf if steps is None else steps.period
 
 
 def _scaled(a: Steps | None, k: int) -> Steps | None:

@@ -9,7 +9,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
-from tilesmith.scheduler.analysis.periodic_indices import steps_of
+from tilesmith.scheduler.analysis.periodic_indices import order_of
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -124,11 +124,8 @@ def _together(those: Sequence[StageAccess]) -> _Reads:
 
 
 def _period(a: StageAccess, d: int) -> float:
-    var = a.spans[d].var
-    if var is None:
-        return 1.0
-    steps = steps_of(a.access.indices[d], var)
-    return inf if steps is None or steps.period & (steps.period - 1) else steps.period
+    period = order_of(a, d)
+    return period if isinstance(period, int) and period.bit_count() == 1 else inf
 
 
 def _times(a: StageAccess) -> float:

@@ -8,7 +8,7 @@ b's. Of `f(x // 2)` each lane of half a vector stands for two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import eq, ge, gt, le, lt, ne
+from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -22,6 +22,7 @@ from tilesmith.scheduler.lowering.residue_splitting import ask
 
 Lanes = tuple[int, ...]
 _COMPARE = {"<": lt, "<=": le, "==": eq, "!=": ne, ">=": ge, ">": gt}
+_JOINED = {"and": and_, "or": or_, "==": eq, "!=": ne}
 
 
 def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
@@ -38,13 +39,13 @@ def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None
             base = difference.const
             own, other = a.pattern or (0,) * n, b.pattern or (0,) * n
             return tuple(_COMPARE[condition.op](base + p, q) for p, q in zip(own, other, strict=True))
-        case Logical(op="and" | "or"):
+        case Logical(op="and" | "or") | Compare(op="==" | "!=", left=Compare() | Logical() | Unary()):
             first, second = truths(ev, condition.left, frame), truths(ev, condition.right, frame)
             if first is None or second is None:
                 return None
             n = max(len(first), len(second))
             both = zip(_repeated(first, n), _repeated(second, n), strict=True)
-            return tuple(p and q if condition.op == "and" else p or q for p, q in both)
+            return tuple(_JOINED[condition.op](p, q) for p, q in both)
         case Unary(op="not"):
             inside = truths(ev, condition.operand, frame)
             return None if inside is None else tuple(not p for p in inside)
