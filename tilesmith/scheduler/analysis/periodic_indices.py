@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.accesses import StageAccess
-from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Const, Expr, Unary, Var, children, walk
+from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Reduce,
+    Unary,
+    Var,
+    children,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import INT32, INT64
 
 
 class Steps(NamedTuple):
-    """An index that is `further` at the point of a dim that is `period` points on, wherever that is."""
+    """An index that is `further` at the point of a dim that is `period` points on, wherever that is. `in_order`: it
+    goes one way alone from point to point."""
 
     period: int
     further: int
+    in_order: bool
 
 
-STILL = Steps(1, 0)
+STILL = Steps(1, 0, True)
 
 
 def steps_of(index: Expr, dim: str) -> Steps | None:
@@ -26,7 +44,7 @@ def steps_of(index: Expr, dim: str) -> Steps | None:
         return STILL
     match index:
         case Var():
-            return Steps(1, 1)
+            return Steps(1, 1, True)
         case Unary(op="-"):
             return _scaled(steps_of(index.operand, dim), -1)
         case Binary(op="+" | "-"):
@@ -42,32 +60,72 @@ def steps_of(index: Expr, dim: str) -> Steps | None:
     return None
 
 
-def order_of(a: StageAccess, d: int) -> int | float:
-    """Points of the dim that index `d` of an access follows after which it goes on in the same order: 1 of neighbours
-    in their own, infinite where it never does as a rule."""
+@once
+def repeats_of(stage: Stage) -> tuple[str, float] | None:
+    """The one dim that the values of a stage are made of, with the points after which they are the same again; None
+    where they are made of more, or read anything."""
+    names = {e.name for v in stage.values for e in walk(v) if isinstance(e, Var)}
+    if len(names) != 1 or stage.updates or any(isinstance(e, Access | Reduce) for v in stage.values for e in walk(v)):
+        return None
+    (dim,) = names
+    period, pending = 1.0, list(stage.values)
+    while pending and period < inf:
+        e = pending.pop()
+        steps = steps_of(e, dim) if e.type in (INT32, INT64) else None
+        if isinstance(e, Var):
+            period = inf
+        elif steps is not None and steps.further == 0:
+            period = float(lcm(int(period), steps.period))
+        else:
+            pending += children(e)
+    return dim, period
+
+
+class Order(NamedTuple):
+    """The points of `dim` after which places go on in the same order, infinite where they never do as a rule; True if
+    that is `in_order`."""
+
+    dim: str
+    period: float
+    in_order: bool
+
+
+def order_of(a: StageAccess, d: int) -> Order | None:
+    """The order of index `d` of an access along the dim that it follows; None where it follows none."""
     var = a.spans[d].var
-    if var is None:
-        return 1
-    steps = steps_of(a.access.indices[d], var)
-    return inf if steps is None else steps.period
+    steps = None if var is None else steps_of(a.access.indices[d], var)
+    return None if var is None else Order(var, inf, False) if steps is None else Order(var, *steps[::2])
+
+
+def joined(orders: Iterable[Order | None]) -> tuple[Order, ...]:
+    """The order of several places together, by dim: but for those of neighbours."""
+    found: dict[str, Order] = {}
+    for order in orders:
+        if order is not None and order.period > 1:
+            before = found.get(order.dim, Order(order.dim, 1.0, True))
+            both = (order.period, before.period)
+            period = inf if inf in both else float(lcm(*map(int, both)))
+            found[order.dim] = Order(order.dim, period, order.in_order and before.in_order)
+    return tuple(found.values())
 
 
 def _scaled(a: Steps | None, k: int) -> Steps | None:
-    return None if a is None else Steps(a.period, a.further * k)
+    return None if a is None else Steps(a.period, a.further * k, a.in_order)
 
 
 def _sum(a: Steps | None, b: Steps | None, sign: int) -> Steps | None:
     if a is None or b is None:
         return None
-    period = lcm(a.period, b.period)
-    return Steps(period, a.further * (period // a.period) + sign * b.further * (period // b.period))
+    period, in_order = lcm(a.period, b.period), a.in_order and b.in_order and a.further * b.further * sign >= 0
+    return Steps(period, a.further * (period // a.period) + sign * b.further * (period // b.period), in_order)
 
 
 def _divided(a: Steps | None, k: int, remainder: bool) -> Steps | None:
     if a is None:
         return None
     times = k // gcd(a.further, k)
-    return Steps(a.period * times, 0 if remainder else a.further * times // k)
+    further = 0 if remainder else a.further * times // k
+    return Steps(a.period * times, further, a.in_order and not remainder)
 
 
 def _joined(e: Call, dim: str) -> Steps | None:

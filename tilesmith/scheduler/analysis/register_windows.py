@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, log2
 from typing import Literal, NamedTuple
 
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
@@ -124,8 +124,8 @@ def _together(those: Sequence[StageAccess]) -> _Reads:
 
 
 def _period(a: StageAccess, d: int) -> float:
-    period = order_of(a, d)
-    return period if isinstance(period, int) and period.bit_count() == 1 else inf
+    order = order_of(a, d)
+    return 1.0 if order is None else order.period if log2(order.period).is_integer() else inf
 
 
 def _times(a: StageAccess) -> float:

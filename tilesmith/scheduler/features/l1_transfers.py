@@ -63,8 +63,10 @@ def loads(
     spans = [s for s in read.roughly if s.var == run.row]
     if grouped and run.lanes > 1:
         return (Transfer("unaligned", size, times),)
-    if run.lanes % dict(read.periods).get(run.row, 1):  # another order in each vector
-        return (Transfer("gathered", size, times),)
+    for order in read.orders:
+        if order.dim == run.row and run.lanes % order.period and spans[0].rate >= 1:  # another one in each vector
+            near = order.in_order and float(spans[0].width) + run.lanes * (float(spans[0].rate) - 1) <= run.lanes
+            return (Transfer("near" if near else "gathered", size, times),)
     before = producer.storage[: producer.storage.index(moving[0])]
     distance = 1 if flat else prod(producer.extent(d) for d in before)
     dense = 2 * times >= box_points(read.roughly)  # rows side by side share some of what one of them reads

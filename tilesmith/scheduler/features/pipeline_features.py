@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate
-from math import inf, isinf, lcm, prod
+from math import inf, isinf, prod
 from operator import mul
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Bounds, Estimates, Region, estimates
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.linear_combinations import terms
-from tilesmith.scheduler.analysis.periodic_indices import order_of
+from tilesmith.scheduler.analysis.periodic_indices import Order, joined, order_of
 from tilesmith.scheduler.analysis.reuse import overlap_in
 from tilesmith.scheduler.analysis.row_scans import RowScan, row_scan
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
@@ -71,8 +71,7 @@ class Read(NamedTuple):
     not: whoever computes the stage inline may go along another. `beside`: how neighbours along memory read, whatever
     else the places depend on that the dim does not change. `apart`: of points where data says the share that lie beside
     no other in memory. `told`: the numbers of the producer's dims in which data or floats tell the place, each with a
-    dim by which these differ. `periods` has the dims along which indices are not in the order of the dim, with the
-    points after which they go on in the same one.
+    dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim.
     """
 
     producer: str
@@ -90,7 +89,7 @@ class Read(NamedTuple):
     beside: Beside | None = None
     apart: float = 1.0
     told: frozenset[tuple[int, str]] = frozenset()
-    periods: tuple[tuple[str, float], ...] = ()
+    orders: tuple[Order, ...] = ()
 
     @property
     def executed(self) -> float:
@@ -377,8 +376,8 @@ class _Reader:
         if beside is not None and not rough and isinf(beside.period):  # the spans say it
             beside = None
         apart = self._apart(producer, those, points) if looked_up else 1.0
-        periods = _periods((a.spans[d].var, order_of(a, d)) for a in those for d in range(len(a.spans)))
-        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), periods)
+        orders = joined(order_of(a, d) for a in those for d in range(len(a.spans)))
+        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders)
         return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
 
     def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
@@ -568,18 +567,8 @@ def together(a: Read, b: Read) -> Read:
         beside=beside,
         apart=apart,
         told=a.told | b.told,
-        periods=_periods((*a.periods, *b.periods)) if a.periods or b.periods else (),
+        orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
     )
-
-
-def _periods(each: Iterable[tuple[str | None, float]]) -> tuple[tuple[str, float], ...]:
-    """The points after which all of several orders go on as before, by dim."""
-    found: dict[str, float] = {}
-    for dim, period in each:
-        if dim is not None and period > 1:
-            before = found.get(dim, 1.0)
-            found[dim] = inf if inf in (period, before) else float(lcm(int(period), int(before)))
-    return tuple(found.items())
 
 
 def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -619,9 +608,7 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         beside=beside,
         apart=read.apart if read.looked_up else via.apart,
         told=frozenset(told),
-        periods=_periods((*via.periods, *((followed.get(d), n) for d, n in read.periods)))
-        if via.periods or read.periods
-        else (),
+        orders=joined((*via.orders, *(o._replace(dim=followed[o.dim]) for o in read.orders if o.dim in followed))),
     )
     return found.at_most(box_points(spans))
 

@@ -12,6 +12,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, Transfer, Way, Work
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
+from tilesmith.scheduler.analysis.periodic_indices import repeats_of
 from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
@@ -450,6 +451,18 @@ class WorkCounter:
         still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
         return frozenset(still) - looked_up
 
+    def _repeated(self, name: str, run: Run) -> frozenset[str]:
+        """The stages inline in a stage that are the same in every vector of it, and are worked out before its loops:
+        those of remainders of its places."""
+        stages, definitions = self.counter.members.facts.stages, self.counter.members.facts.definitions
+        inlined, found = self.counter.reads[name].inlined, set[str]()
+        for p in inlined if run.lanes > 1 else ():
+            repeats = repeats_of(definitions[p])
+            if repeats is not None and run.lanes % repeats[1] == 0:
+                reads = (r for n in (name, *inlined) for r in stages[n].reads if r.producer == p)
+                found |= {p} if all(run.lanes % o.period == 0 for r in reads for o in r.orders) else set()
+        return frozenset(found)
+
     def _find_code(self, name: str, run: Run, alike: frozenset[str], flat: bool) -> _Code:
         members, reads = self.counter.members, self.counter.reads[name]
         stages = members.facts.stages
@@ -457,7 +470,10 @@ class WorkCounter:
         # what is the same for a vector is a scalar for each term of a loop, and else computed before the row
         long = has_long_reduction(members.facts.definitions[name], {})
         vectors = 1 if long else run.lanes
-        executed = [(n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items()]
+        repeated = self._repeated(name, run)
+        executed = [
+            (n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items() if p not in repeated
+        ]
         typed = together([(1, facts.typed), *executed]) if executed else facts.typed
         grouped = summed_producers(members.facts, name, reads.inlined)
         loads = tuple(
