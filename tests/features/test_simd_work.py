@@ -28,7 +28,7 @@ from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.features.schedule_features import counts_of, predict
 from tilesmith.scheduler.features.simd_work import worked_counts
 from tilesmith.scheduler.frontends.document.document import load, load_text
-from tilesmith.scheduler.ir.pipeline.expressions import Call, Const
+from tilesmith.scheduler.ir.pipeline.expressions import Call, Cast, Const
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, UpdateLoops, Vector
@@ -693,8 +693,8 @@ def _outputs_work(of: Pipeline, lanes: int) -> Work:
     output = facts.stages[members.output]
     axes = {d: axis(d, e, [e]) for d, e in zip(output.dims, output.extents, strict=True)}
     running = Running({members.output: Run("x", lanes)})
-    reads = effective(members, frozenset())
-    (stage,) = worked_counts(members, reads, Nest(members.output, ORDERS[0], axes), {}, 1, running).at((0,)).stages
+    reads = effective(members, frozenset(members.names[:-1]))
+    *_, stage = worked_counts(members, reads, Nest(members.output, ORDERS[0], axes), {}, 1, running).at((0,)).stages
     assert stage.work is not None
     return stage.work
 
@@ -723,6 +723,30 @@ def test_elements_that_several_lanes_read_are_one_load(rows: str, by: int, way: 
     """In a loop that stages share and in one of their own, where they are the same lanes in each vector."""
     (found,) = (t for t in _enlarged(rows, by).loads if t.way != "aligned")
     assert (found.way, found.stride) == (way, by if way == "shared" else 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "lanes", "way"),
+    [
+        (x // 4 * 4 + (x + 2) % 4, 8, "unaligned"),
+        (x // 4 * 4 + (x + 2) % 4, 2, "gathered"),
+        (x - (x + 1) % 3, 8, "gathered"),
+        (x // 3 * 3, 8, "near"),
+        (x // 48 * 48, 8, "gathered"),
+    ],
+)
+def test_places_in_another_order_in_each_vector_are_gathered(place: E, lanes: int, way: str) -> None:
+    """But for those that go one way: these are near each other."""
+    of = pipeline("ordered", [stage("out", "xy", F("input")(place, y))], {"out": (64, 16)}, {"input": "xy"})
+    assert {t.way for t in _outputs_work(of, lanes).loads} - {"aligned"} == {way}
+
+
+def test_what_is_inline_and_the_same_in_every_vector_is_worked_out_before() -> None:
+    cosine = E(Call("cos", (Cast((x % 4).e, FLOAT32),), FLOAT32))
+    stages = [stage("weights", "x", cosine), stage("out", "xy", F("weights")(x) * F("input")(x, y))]
+    of = pipeline("repeated", stages, {"out": (64, 16)}, {"input": "xy"})
+    assert sum(o.multiply + o.add for _, o in _outputs_work(of, 8).operations) == 1
+    assert sum(o.multiply + o.add for _, o in _outputs_work(of, 2).operations) > 5
 
 
 @pytest.mark.parametrize("lanes", [4, 8])

@@ -39,6 +39,9 @@ def test_even_and_odd_lanes_are_shuffled_together(golden: Golden) -> None:
         (4, "x % 4 < 2", (True, True, False, False) * 2),
         (4, "x % 4 == 1 or x % 2 == 0", (True, True, True, False) * 2),
         (4, "x % 4 != 1 and x % 2 == 0", EVEN),
+        (4, "(x % 4 < 2) == (x % 2 == 0)", (True, False, False, True) * 2),
+        (4, "(x % 4 < 2) != (x % 2 == 0)", (False, True, True, False) * 2),
+        (4, "(x % 4 < 2) == (f(x, y) > 0)", None),
         (1, "x >= x - 1", (True,) * 8),
         (1, "y < y + 1", (True,)),
         (1, "x >= 3", None),
@@ -129,26 +132,26 @@ def test_lanes_of_several_vectors_together(count: int, type_: ScalarType) -> Non
     rng = np.random.default_rng(count)
     parts = [rng.integers(0, 2 if type_ == BOOL else 99, 4).astype(type_.numpy) for _ in range(count)]
     picks = [(int(rng.integers(count)), int(rng.integers(4))) for _ in range(8)]
-    found = written(lambda ev, values: together(ev, values, picks, 4), parts, type_)
+    found = written(lambda ev, values: together(ev.builder, values, picks, 4), parts, type_)
     assert found.tolist() == [parts[part][lane] for part, lane in picks]
 
 
 def test_scalars_stand_for_all_lanes() -> None:
     parts = [np.array([5], np.int32), np.arange(4, dtype=np.int32)]
     picks = [(0, 0), (1, 1), (0, 2), (1, 3)]
-    assert written(lambda ev, values: together(ev, values, picks, 4), parts, INT32).tolist() == [5, 1, 5, 3]
+    assert written(lambda ev, values: together(ev.builder, values, picks, 4), parts, INT32).tolist() == [5, 1, 5, 3]
 
 
 def test_one_scalar_stays_one() -> None:
     ev, _ = row()
     one = Value(INT32, 1, "one")
-    assert together(ev, [one], [(0, 0)] * 8, 8) is one
+    assert together(ev.builder, [one], [(0, 0)] * 8, 8) is one
 
 
 def test_masks_are_as_wide_as_the_widest() -> None:
     ev, _ = row()
     masks = [Value(BOOL, 4, f"mask{bits}", None, bits) for bits in (8, 32)]
-    assert together(ev, masks, [(0, 0), (1, 1), (0, 2), (1, 3)], 4).mask_bits == 32
+    assert together(ev.builder, masks, [(0, 0), (1, 1), (0, 2), (1, 3)], 4).mask_bits == 32
     (resized,) = (
         s.op for s in ev.builder.scopes[0].statements if isinstance(s, Define) and isinstance(s.op, ResizeMask)
     )

@@ -18,7 +18,7 @@ STAGE = pipeline("f(x)").stages[0]
 
 
 def stream(lead: int, least: int) -> Stream:
-    return Stream(STAGE, 0, (), most=lead, least=least, newest=0, oldest=0, lead=lead)
+    return Stream(STAGE, 0, (), most=lead, least=least, newest=0, oldest=0, within=(0, 0), lead=lead)
 
 
 def streams(b: Builder, planning: bool) -> Streams:
@@ -48,9 +48,30 @@ def test_planning_notes_how_far_readers_reach() -> None:
     assert (found.least, found.most, found.oldest, found.newest) == (-1, 2, -1, 2)
 
 
-def test_what_is_no_shift_along_the_row_is_not_at_hand() -> None:
+def test_planning_notes_whole_vectors_where_lanes_are_in_another_order() -> None:
+    """Of vectors that hold the ends of the row all is computed; needed for certain is what any lane reads of them."""
     planned = streams(builder(), planning=True)
-    assert planned.read("out", 0, (Lane(sym("x"), tuple(range(0, 2 * LANES, 2))),)) is None
+    backwards = tuple(reversed(range(LANES)))
+    assert planned.read("out", 0, (Lane(sym("x") + 2, backwards),)) is not None
+    found = planned.known["out", 0, ()]
+    assert (found.least, found.most, found.oldest, found.newest, found.permuted) == (2, 2, 0, LANES, True)
+    assert found.within == (2 + LANES - 1, 2 - (LANES - 1))
+
+
+def test_lanes_in_another_order_are_picked_from_the_vectors_that_have_them() -> None:
+    b = builder()
+    own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
+    row = streams(b, planning=False)
+    row.known["out", 0, ()] = stream(LANES, 0)
+    row.known["out", 0, ()].previous = [before]
+    row.compute = lambda _: own
+    picked = row.read("out", 0, (Lane(sym("x"), tuple(reversed(range(LANES)))),))
+    assert b.scopes[0].statements == [Define(picked, Shuffle(before, before, tuple(reversed(range(LANES)))))]
+
+
+def test_what_is_not_along_the_row_is_not_at_hand() -> None:
+    planned = streams(builder(), planning=True)
+    assert planned.read("out", 0, (Lane(sym("x"), (0, 1)),)) is None
     assert planned.read("out", 0, (Lane(sym("y"), tuple(range(LANES))),)) is None
     assert planned.read("out", 0, (Lane(sym("x")),)) is None
     assert planned.known == {}

@@ -57,6 +57,15 @@ WINDOWS = {
     "with all of a row's": window("g(x, y) + g(x + 1, y) * f(3, y)", G),
     "of two rows": window("g(x, y) + g(x + 1, y + 1) * 2 + g(x - 1, y + 1)", G),
     "of halves": window("g(x, y) + g(x + 1, y)", ("g", "f(x // 2, y) + f((x + 1) // 2, y) * f(x // 4, y)")),
+    "in another order": window("g(x // 4 * 4 + 3 - x % 4, y) + g(x - 1, y) * 2", G),
+    "both halves": window("g(x // 8 * 8 + (x + 4) % 8, y) - g(x, y)", G),
+    "one for all": window("g(x // 8 * 8 - 3, y)", G),
+    "order of order": window(
+        "h(x // 2 * 2 + (x + 1) % 2 + 9, y) + g(x - x % 4, y)", G, ("h", "g(x - x % 8 + 5, y) * 2")
+    ),
+    "moved order": window("h(x - 1, y) + h(x + 2, y)", G, ("h", "g(x // 4 * 4 + (x + 2) % 4, y) * 2")),
+    "order of truths": window("select(g(x // 2 * 2 + (x + 1) % 2, y), 1.0, 2.0)", ("g", "f(x, y) > 0")),
+    "order of looked up": window("g(x - x % 4, y)", ("g", "f(x + clamp(int32(f(x, y) * 9.0), 0, 2), y)")),
     "truths": window("select(g(x, y) and not g(x + 1, y), f(x, y), 2.0)", ("g", "f(x, y) > 0")),
     "of what does not move": window("g(x, y) + g(x + 1, y)", ("g", "f(2, y)")),
     "clamped": window("g(x, y) + g(x + 1, y)", ("g", "f(clamp(x, 0, 20), y) * 2")),

@@ -352,6 +352,28 @@ def test_where_work_items_share_a_row_no_window_rotates_in_registers() -> None:
     assert any(p.storage == "registers" for g in mine.groups for p in g.placements)
 
 
+@pytest.mark.parametrize(("points", "lanes"), [(4, 8), (16, 16), (32, 32)])
+def test_vectors_hold_all_that_stages_in_registers_permute(points: int, lanes: int) -> None:
+    """Butterflies of so many points, on a machine of eight lanes: vectors of registers side by side."""
+    stages, before, half = [], "image", 1
+    while half < points:
+        place = f"x // {2 * half} * {2 * half} + (x + {half}) % {2 * half}"
+        value = f"{before}({place}, y) + select(x % {2 * half} < {half}, 1.0, -1.0) * {before}(x, y)"
+        stages.append({"name": f"h{half}", "dims": ["x", "y"], "value": value})
+        before, half = f"h{half}", 2 * half
+    document = {
+        "format": 1,
+        "name": "butterflies",
+        "inputs": [{"name": "image", "type": "float32", "dims": ["x", "y"]}],
+        "stages": stages,
+        "outputs": [before],
+        "estimates": {before: [[0, 1536], [0, 1024]]},
+    }
+    (group,) = autoschedule(load(document), machine(vector_bytes=32), SearchOptions("default")).schedule.groups
+    assert {p.storage for p in group.placements} == {"registers"}
+    assert {p.vector.lanes for p in (group, *group.placements) if p.vector is not None} == {lanes}
+
+
 def test_strips_along_memory_are_whole_lines() -> None:
     """96 means in a few strips for each thread: 12 are no whole vectors, and threads write to the same line."""
     of = load(

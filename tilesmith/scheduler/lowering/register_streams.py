@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
-from tilesmith.scheduler.ir.loop.ops import Copy
+from tilesmith.scheduler.ir.loop.ops import Copy, Shuffle
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Compare, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -128,7 +128,11 @@ class Streams:
         used = sorted({back for back, _ in picks}, reverse=True)
         if len(used) == 1 and [lane for _, lane in picks] == list(range(self.lanes)):
             return window[used[0]]
-        return together(b, [window[n] for n in used], [(used.index(n), lane) for n, lane in picks], self.lanes)
+        vectors, lanes = [window[n] for n in used], [(used.index(n), lane) for n, lane in picks]
+        if len(vectors) > 2:
+            return together(b, vectors, lanes, self.lanes)
+        picked = Shuffle(vectors[0], vectors[-1], tuple(n * self.lanes + lane for n, lane in lanes))
+        return b.define(picked, type_, self.lanes, hint=stage.name, mask_bits=mask)
 
     def vector(self, s: Stream) -> Value:
         """The stream's own vector, computed when it is first asked for: of several rows side by side those that are
