@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tilesmith.scheduler.errors import DocumentError, Problem
@@ -11,6 +13,7 @@ from tilesmith.scheduler.frontends.document import foreign_words
 from tilesmith.scheduler.frontends.document.document import load, load_text
 from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
 from tilesmith.scheduler.frontends.document.schema_errors import _KINDS
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 
 
@@ -90,3 +93,42 @@ def test_an_expression_that_its_comma_cuts(value: str) -> None:
     assert problem.message.startswith("Line 4, column 36: in braces a comma ends the value: 'img(x, y)")
     assert problem.hint is not None
     assert "quotes" in problem.hint
+
+
+SAME_IN_NUMPY = (
+    "hypot", "log2", "log10", "log1p", "exp2", "expm1", "cbrt", "reciprocal", "sinh", "cosh", "sign", "copysign",
+    "degrees", "radians", "rint", "square", "isnan", "arcsin", "arctan2", "fmax", "absolute",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME_IN_NUMPY)
+def test_what_is_proposed_for_a_function_of_numpy_computes_the_same(name: str) -> None:
+    """The text after `write`, with the names in it as inputs."""
+    function = getattr(np, name)
+    names = ["y", "x"] if name == "arctan2" else ["a", "b"] if function.nin == 2 else ["value"]
+    text = foreign_words.FUNCTIONS[name].removeprefix("write ")
+    text = text.rpartition(", of numbers")[0] or text
+    for n in names:
+        text = re.sub(rf"\b{n}\b", f"i_{n}(p)", text)
+    document = {
+        "format": 1,
+        "name": "p",
+        "inputs": [{"name": f"i_{n}", "type": "float32", "dims": ["p"]} for n in names],
+        "stages": [{"name": "f", "dims": ["p"], "value": f"float32({text})"}],
+        "outputs": ["f"],
+        "estimates": {"f": [[0, 5]]},
+    }
+    columns = [np.array([0.25, 0.5, 0.75, 0.125, 0.9], np.float32), np.array([0.5, 2, 0.3, 1, 0.1], np.float32)]
+    images = {f"i_{n}": Image(c, (0,)) for n, c in zip(names, columns, strict=False)}
+    found = interpret(load(document), images, {}, {"f": ((0, 5),)})["f"][0]
+    np.testing.assert_allclose(found, function(*columns[: len(names)]), rtol=2e-6)
+
+
+def test_what_is_no_name_is_not_taken_for_one_with_the_same_letters() -> None:
+    """`hypot` is no `photo`; who has swapped or left out a letter is told the name."""
+    document = _document("hypot(img(x, y), img(x, y))")
+    document["inputs"].append({"name": "photo", "type": "uint8", "dims": ["x", "y"]})
+    assert [p.hint for p in _problems(document)] == ["write sqrt(a * a + b * b)"]
+    for wrong, hint in (("qqq(x, y)", None), ("phtoo(x, y)", "photo"), ("phot(x, y)", "photo"), ("mni(1, 2)", "min")):
+        document["stages"][0]["value"] = wrong
+        assert [p.hint for p in _problems(document)] == [hint and f"did you mean {hint!r}?"]

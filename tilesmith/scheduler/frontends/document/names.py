@@ -32,9 +32,13 @@ class Names:
     ends: ValueEnds = field(default_factory=ValueEnds)
 
 
+ALIKE = 0.65
+"""The least share of its letters that a name has in order of one that was meant: `foto` of `photo`, not `hypot`."""
+
+
 def close_to(name: str, known: Iterable[str]) -> str | None:
     """A hint that offers the nearest known name, if one is near."""
     # Of names of about the same length, and not of thousands: comparing costs more than looking.
     alike = islice((k for k in known if abs(len(k) - len(name)) <= 3), 100)
-    matches = get_close_matches(name[:64], list(alike), n=1, cutoff=0.6)
+    matches = get_close_matches(name[:64], list(alike), n=1, cutoff=ALIKE)
     return f"did you mean {matches[0]!r}?" if matches else None
