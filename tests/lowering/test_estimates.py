@@ -5,8 +5,9 @@ from __future__ import annotations
 from support.lowered import loaded, pipeline
 
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
-from tilesmith.scheduler.ir.loop.program import If, Let, Loop
-from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
+from tilesmith.scheduler.ir.loop.program import Argument, If, Let, Loop
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32
+from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols
 
 
 def test_symbols_have_their_estimates_and_what_is_unknown_is_one() -> None:
@@ -53,3 +54,9 @@ def test_dims_that_no_output_has_are_a_point() -> None:
     p = loaded({"name": "out", "dims": ["x"], "value": "f(x)"}, extents=(17,))
     assert estimated_symbols(p, p)["f.extent.x"] == 17
     assert Estimates(estimated_symbols(p, p)).value(sym("f.extent.c")) == 1
+
+
+def test_images_lie_dense_in_the_order_of_their_storage() -> None:
+    f = Argument("f", "f_0", FLOAT32, ("x", "y", "c"), ("c", "x", "y"), False)
+    symbols = {"f.extent.x": 640, "f.extent.y": 480, "f.extent.c": 3}
+    assert estimated_strides([f], symbols) == {"f_0.stride.c": 1, "f_0.stride.x": 3, "f_0.stride.y": 1920}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.program import Body, Let, Loop
+from tilesmith.scheduler.ir.loop.program import Argument, Body, Let, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -70,3 +70,14 @@ def estimated_symbols(written: Pipeline, pipeline: Pipeline) -> dict[str, int]:
     for p in pipeline.params:
         env[param_symbol(p.name)] = number_of(p, p.default or 0)
     return env
+
+
+def estimated_strides(arguments: Iterable[Argument], symbols: Mapping[str, int]) -> dict[str, int]:
+    """The strides of images whose extents have these estimates: those of dense ones."""
+    found: dict[str, int] = {}
+    for a in arguments:
+        step = 1
+        for d in a.storage:
+            found[f"{a.c_name}.stride.{d}"] = step
+            step *= symbols.get(bound_symbol(a.name, "extent", d), 1)
+    return found

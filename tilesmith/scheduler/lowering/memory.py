@@ -265,13 +265,15 @@ def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...],
     same line again and again."""
     unit = lanes[buffer.unit] if lanes else Lane(const(0))
     rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
-    if not ahead.distance or buffer.where == "thread" or unit.pattern is None or not all(x.uniform for x in rest):
+    rows = ahead.rows.get(buffer.stage, {})
+    if not (ahead.distance or rows) or buffer.where == "thread":
+        return
+    if unit.pattern is None or not all(x.uniform for x in rest):
         return
     line = max(b.line_bytes // buffer.type.bytes, 1)
     if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in unit.base.terms):
         return
     row = _row(b, buffer, lanes)
-    rows = ahead.rows.get(buffer.stage, {})
     far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
 
     def ask(first: int) -> None:

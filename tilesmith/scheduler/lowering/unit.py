@@ -14,7 +14,7 @@ from tilesmith.scheduler.ir.loop.program import Loop, Program
 from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.lowering.estimates import Estimates, estimated_symbols
+from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols
 from tilesmith.scheduler.lowering.float_ends import calls
 
 
@@ -45,7 +45,9 @@ class LoweringUnit:
 
     def estimates(self, b: Builder) -> Estimates:
         """The estimates of what bounds define, and of the loops that `b` builds."""
-        found = Estimates(estimated_symbols(self.plan.written, self.pipeline), b.ranges, rounded=b.rounded)
+        symbols = estimated_symbols(self.plan.written, self.pipeline)
+        symbols |= estimated_strides(self.program.arguments, symbols)
+        found = Estimates(symbols, b.ranges, rounded=b.rounded)
         found.add(self.program.bounds)
         return found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tilesmith.scheduler.analysis import access_functions
+from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
@@ -23,6 +25,7 @@ from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store_channels
+from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
 
 SHARED_POINTS = 4
@@ -129,8 +132,11 @@ def _updates(
             back=_goes_back(update, loops),
             flat=_flat_channels(sources, of, update, loops),
         )
-        steady = steady_parts(stage, update, loops.loops)
-        read = replace(sources, steady=steady) if steady else sources
+        read = replace(
+            sources,
+            ahead=_next_rows(b, sources, of, n, bounds) or sources.ahead,
+            steady=steady_parts(stage, update, loops.loops),
+        )
         if n not in rows:
             run(b, read, nest)
             continue
@@ -148,6 +154,33 @@ def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep) -> int:
     points = block.rows * of.expected[stage.storage[0]][1]
     held = sum(t.bytes for t in stage.types) + sum(read.values())
     return block.rows if block.dim == stage.storage[1] and 2 * points * held <= of.cache_bytes else 0
+
+
+def _next_rows(b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Mapping[str, Interval]) -> Ahead | None:
+    """The rows that the next iteration of the loop right around the vectors of update `n` reads, to be asked for ahead:
+    those of arrays larger than the second level of caches, which holds two of them, of which each begins a page or more
+    after the end of the one before, as those of planes do. What fetches ahead by itself stops at the end of a page, and
+    follows each row anew; rows that lie one after the other are a stream to it. None where there are none."""
+    loops = of.loops[n]
+    if loops.vector is None or loops.vector.dim == loops.loops[-1]:
+        return None
+    row, around = loops.loops[loops.loops.index(loops.vector.dim) :][:2]
+    page, rows = b.core.pages.page_bytes, dict[str, dict[int, int]]()
+    points, steps = (of.estimate(hi - lo + 1) for lo, hi in (bounds[row], bounds[around]))
+    for a in accesses(of.stage):
+        buffer = sources.buffers.get((a.producer, 0))
+        if a.definition != n + 1 or buffer is None or a.producer == of.stage.name:
+            continue
+        loops_of = ({v: access_functions.variable(v) for v in used} for used in a.used)
+        spans = [access_functions.span_of(i, known) for i, known in zip(a.access.indices, loops_of, strict=True)]
+        for d, span in enumerate(spans):
+            if span.var != around or spans[buffer.unit].var != row or int(span.rate) != span.rate:
+                continue
+            bytes_, step = points * buffer.type.bytes, of.estimate(buffer.stride[d]) * buffer.type.bytes
+            apart = abs(int(span.rate)) * step
+            if apart >= bytes_ + page and 2 * bytes_ <= of.cache_bytes < steps * apart:
+                rows.setdefault(a.producer, {})[d] = int(span.rate)
+    return Ahead(rows=rows) if rows else None
 
 
 def _in_block(b: Builder, sources: Sources, place: Expr, loop: str, whole: Interval, block: Interval) -> Interval:
