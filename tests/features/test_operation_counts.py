@@ -142,11 +142,11 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
 )
 def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
     """One alternative of a `mux`; shifts and masks for quotients by powers of two; functions as they are computed."""
-    assert all_types(typed_operations(stage("out", "xyc", value), in_row=True)) == expected
+    assert all_types(typed_operations(stage("out", "xyc", value), row="x")) == expected
 
 
 @pytest.mark.parametrize(("t", "quotients"), [(FLOAT32, 1), (FLOAT64, 2)])
 def test_powers_are_no_calls(t: ScalarType, quotients: float) -> None:
     power = E(Binary("**", f(x, y).e, f(y, x).e, t))
-    counted = all_types(typed_operations(stage("out", "xy", power), in_row=True))
+    counted = all_types(typed_operations(stage("out", "xy", power), row="x"))
     assert (counted.function, counted.divide) == (0, quotients)

@@ -80,34 +80,33 @@ def operations(stage: Stage, trips: Trips = constant_trips) -> Operations:
     return total(typed_operations(stage, trips))
 
 
-def typed_operations(stage: Stage, trips: Trips = constant_trips, in_row: bool = False) -> Typed:
-    """Operations of one point of the pure values of `stage`, by element type. `in_row`: those executed, without
-    what is the same for a whole row of memory, which is computed before it.
+def typed_operations(stage: Stage, trips: Trips = constant_trips, row: str | None = None) -> Typed:
+    """Operations of one point of the pure values of `stage`, by element type. With the dim that vectors run along,
+    `row`, those executed, without what is the same for all of a row, which is computed before it.
 
     Of index arithmetic only clamps, remainders and choices count, as `index` (a boundary costs): what is left are
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
     if any(not isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent)):
-        return _operations(stage, trips, in_row)
-    return _operations_in_row(stage) if in_row else _operations_of(stage)
+        return _operations(stage, trips, row)
+    known = _known_operations(stage)
+    found = known.get(row)
+    if found is None:
+        found = known[row] = _operations(stage, constant_trips, row)
+    return found
 
 
 @once
-def _operations_of(stage: Stage) -> Typed:
-    """The operations of `typed_operations`, of a stage whose reductions all have constant bounds."""
-    return _operations(stage, constant_trips, False)
+def _known_operations(stage: Stage) -> dict[str | None, Typed]:
+    """The operations of `typed_operations` by the row, of a stage whose reductions all have constant bounds."""
+    return {}
 
 
-@once
-def _operations_in_row(stage: Stage) -> Typed:
-    return _operations(stage, constant_trips, True)
-
-
-def _operations(stage: Stage, trips: Trips, in_row: bool) -> Typed:
+def _operations(stage: Stage, trips: Trips, row: str | None) -> Typed:
     counts: Tally = {}
     for value in stage.values:
-        _count(value, 1, counts, trips, stage.storage[0] if in_row and stage.storage else None)
+        _count(value, 1, counts, trips, row, beside=row in stage.storage[:1])
     return _typed(counts)
 
 
@@ -257,10 +256,11 @@ def _count(
     trips: Trips,
     row: str | None = None,
     steady: Mapping[Reduce, float] = NO_REDUCTIONS,
+    beside: bool = True,
 ) -> None:
     """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
     that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
-    `mux` picks from one."""
+    `mux` picks from one. `beside`: its points are neighbours in memory."""
     moving = None if row is None else _moving(e, row)
     pending = [(e, times)]
     seen: set[tuple[int, float]] = set()
@@ -279,7 +279,7 @@ def _count(
             n /= steady.get(node, 1.0)
             for r in node.domain:
                 n *= trips(r)
-            grouped = None if row is None else summed_variable(node, row, {}, None)
+            grouped = summed_variable(node, row, {}, None) if row is not None and beside else None
             if grouped is not None:
                 pending += [(part, n) for part in _tally_groups(node, grouped, n, counts)]
                 continue

@@ -175,17 +175,19 @@ class StageFacts:
         object.__setattr__(self, "passes", bool(self.updates) and once)
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))
-        object.__setattr__(self, "row", self._row())
-
-    def _row(self) -> str | None:
-        first, second = (*self.storage[:2], None, None)[:2]
-        if first is None or second is None or self.updates or not {first, second} <= self.pure:
-            return first
-        beside = 2 <= self.extent(first) <= MOST_CHANNELS and self.extent(second) > SHORT_ROW
-        return second if beside else first
+        object.__setattr__(self, "row", _row(self.storage, self.extent, self.pure, bool(self.updates)))
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]
+
+
+def _row(storage: tuple[str, ...], extent: Callable[[str], int], pure: frozenset[str], updated: bool) -> str | None:
+    """The dim that vectors of a stage run along (see `StageFacts.row`)."""
+    first, second = (*storage[:2], None, None)[:2]
+    if first is None or second is None or updated or not {first, second} <= pure:
+        return first
+    beside = 2 <= extent(first) <= MOST_CHANNELS and extent(second) > SHORT_ROW
+    return second if beside else first
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,8 @@ def _of_stage(
     shares = [u.iterations / points for u in updates]
     typed = typed_together([(1, typed_operations(stage, at.trips)), *_shared_out(shares, [u.typed for u in updates])])
     moving = [update_operations(u, at.trips, _along(stage, u)) for u in stage.updates]
-    before = typed_operations(stage, at.trips, True)
+    pure = pure_dims(stage)
+    before = typed_operations(stage, at.trips, _row(stage.storage, extents.__getitem__, pure, bool(updates)))
     along = typed_together([(1, before), *_shared_out(shares, moving)])
     reader = _Reader(stage, extents, at, wholes, updates, places)
     return StageFacts(
@@ -290,7 +293,7 @@ def _of_stage(
         element_bytes_used(stage),
         total(typed),
         reader.merged(a for a in found if a.producer != stage.name),
-        pure_dims(stage),
+        pure,
         updates,
         along,
         before,
