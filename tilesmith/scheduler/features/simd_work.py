@@ -546,7 +546,7 @@ class WorkCounter:
         """The dim of a stage whose loop is the next around its row."""
         nest, follows = self.counter.nest, self.counter.members.follows[name]
         facts = self.counter.members.facts.stages[name]
-        dims = [d for d in facts.storage if d != run.row and facts.extent(d) > 1]
+        dims = _besides_row(facts, run)
         if self._fused(name) or name == self.counter.members.output:
             moving = [d for d in dims if follows[d].var is not None]
             return min(moving, key=lambda d: nest.intra(str(follows[d].var)), default=None)
@@ -620,7 +620,7 @@ class WorkCounter:
         """Rows of one image outside of the group that an iteration of the loop around a stage's rows walks at once, and
         none before it has: where one ends another has been walked already."""
         around, rows, facts = self._around(name, run), 1.0, self.counter.members.facts.stages[name]
-        follows = next((d for d in facts.storage if d != run.row and facts.extent(d) > 1), None)
+        follows = next(iter(_besides_row(facts, run)), None)
         together = self.counter.reads[name].apart.get(around, 1) if around is not None and around == follows else 1
         for read in self.counter.reads[name].reads:
             if not self.counter.members.is_local(read.producer):
@@ -717,3 +717,9 @@ class WorkCounter:
         vectors = ceiling(length / lanes)
         short = length < lanes
         return rows, rows * chosen(short, 0.0, vectors), rows * chosen(short, length, 0.0)
+
+
+def _besides_row(facts: StageFacts, run: Run) -> list[str]:
+    """The dims of a stage that its rows are along none of, as they lie in memory. Interleaved channels are of its rows."""
+    dims = facts.storage if run.row is None or run.row != facts.row else facts.storage[facts.storage.index(run.row) :]
+    return [d for d in dims if d != run.row and facts.extent(d) > 1]
