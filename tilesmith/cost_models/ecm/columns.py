@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from tilesmith.cost_models.amounts import Amount, chosen, smallest
+from tilesmith.cost_models.amounts import Amount, chosen, largest, smallest
 from tilesmith.cost_models.ecm.machine import Machine
-from tilesmith.cost_models.work import Column, SideBySide
+from tilesmith.cost_models.work import Column, SideBySide, Work
 from tilesmith.platforms import Cache
 
 
@@ -35,6 +35,12 @@ def _period(apart: float, sets: int, line: int) -> tuple[int, float]:
     period = int(np.argmax(beyond < 2 * line)) + 1 if (beyond < 2 * line).any() else sets
     moved = abs(float(beyond[period - 1]) - line)
     return period, moved / line / period
+
+
+def begun(column: Column, w: Work, m: Machine) -> Amount:
+    """The share of the lines that a stage loads which are in another row of a column than the line before: all of them
+    where it takes an element of each row by turns, few where it walks along each."""
+    return smallest(1.0, column.touched * m.caches[0].line_bytes / largest(w.loaded[0], 1.0))
 
 
 def translation(columns: tuple[Column, ...], m: Machine) -> Amount:

@@ -27,7 +27,7 @@ from numpy import ndarray
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest, summed
 from tilesmith.cost_models.counts import GroupCounts
-from tilesmith.cost_models.ecm.columns import lost_between_steps, reached, translation
+from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, reached, translation
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
 from tilesmith.cost_models.ecm.steps import Step, pass_cycles, step
@@ -187,13 +187,17 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
     Of stages that share the loop of the output its rows are followed. Stores leave a core in order and wait for each
     other, and prefetchers stop where a page ends."""
     p, rows, page = m.core.prefetch, float(m.core.prefetch.rows), m.core.pages.page_bytes
-    streams = [w.streams * t for w, t in zip(works, times, strict=True)]
+    across = [[begun(c, w, m) for c in w.columns] for w in works]
+    streams = [
+        summed([w.streams, *(c.rows * part for c, part in zip(w.columns, parts, strict=True))]) * t
+        for w, parts, t in zip(works, across, times, strict=True)
+    ]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     several = len(m.inside) > 1
     next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
     gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
     found: list[_Lines] = []
-    for w, own in zip(reversed(works), reversed(streams), strict=True):
+    for w, own, parts in zip(reversed(works), reversed(streams), reversed(across), strict=True):
         loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
         late_stores = 1.0 / (1.0 + w.run_bytes / page)
         if w.in_output and found:
@@ -205,8 +209,8 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
         if group.prefetch and w.next in next_tiles:
             lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
         late_loads: Amount = 1.0 / (1.0 + loads / p.half_late_bytes)
-        for column in w.columns:  # of rows that are too many to be followed all others are late
-            late_loads = largest(late_loads, 1.0 - rows / largest(column.rows, rows))
+        for column, part in zip(w.columns, parts, strict=True):  # of rows too many to be followed all others are late
+            late_loads = largest(late_loads, (1.0 - rows / largest(column.rows, rows)) * part)
         found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
 

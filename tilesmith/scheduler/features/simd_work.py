@@ -222,7 +222,7 @@ class WorkCounter:
             self._torn(facts, run, rows) if streamed else 0.0,
             self._awaited_bytes(facts, run) if streamed else 0.0,
             self._held(name, run, streamed),
-            sum((c.rows for c in across), self._streams(name, run)),
+            self._streams(name, run),
             level,
             looked_up,
             table,
@@ -510,13 +510,17 @@ class WorkCounter:
         return all(a.producer == name or a.definition == 0 for a in found)
 
     def _streams(self, name: str, run: Run) -> float:
-        """Rows of memory that are walked side by side."""
-        together = self.counter.reads[name].side_by_side
+        """Rows of memory that are walked side by side, columns aside. The loops of a long reduction walk along a row for
+        all of its terms there, one row after the other."""
+        together, facts = self.counter.reads[name].side_by_side, self.counter.members.facts
+        inlined = {n: facts.definitions[n] for n in self.counter.reads[name].inlined}
+        long = has_long_reduction(facts.definitions[name], inlined)
         rows = 0.0 if run.registers else float(together)
         for read in self.counter.reads[name].reads:
             if read.producer not in self.registers:
                 width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
-                rows += max(1.0, read.points * together / (1 + width))
+                in_turn = long and width * facts.stages[read.producer].bytes_per_point >= facts.line_bytes
+                rows += float(together) if in_turn else max(1.0, read.points * together / (1 + width))
         return rows
 
     def _asked(self, name: str, run: Run) -> float:
