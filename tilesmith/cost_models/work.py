@@ -128,11 +128,12 @@ class Work(NamedTuple):
     wait until `awaited_bytes` of them have left the core. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
     `streams` are rows of memory that it walks side by side, columns aside; in one step it asks for so many lines
-    ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so many
-    bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile.
-    Several rows that it stores at once outside of the group are `together` with those that it loads. Where updates
-    run by other lanes than what comes `before` them, this is apart from the other operations, loads and stores. Or
-    all of these are of its values, and `passes` are its updates.
+    ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
+    many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
+    cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile. Several rows
+    that it stores at once outside of the group are `together` with those that it loads. Where updates run by other
+    lanes than what comes `before` them, this is apart from the other operations, loads and stores. Or all of these
+    are of its values, and `passes` are its updates.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.

@@ -160,6 +160,28 @@ def steady_parts(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[R
     return found
 
 
+def awaited(stage: Stage, update: Update, order: tuple[str, ...], loop: str) -> dict[Access, int]:
+    """The places of its own stage where `update` may read what an iteration of `loop` before has written, those of the
+    loops outside of it held: each with how many iterations that is before, at least. `order` is innermost first."""
+    system, found = _system(stage, update), dict[Access, int]()
+    ahead: dict[str, Sign] = {**dict.fromkeys(order[order.index(loop) + 1 :], 0), loop: 1}
+    for access, local in (read for v in update.values for read in _own_reads(v, stage.name, {})):
+        place = tuple(map(_form, access.indices))
+        if system.meets(place, local, ahead):
+            found[access] = _before(system.at, place, loop)
+    return found
+
+
+def _before(at: tuple[_Form, ...], place: tuple[_Form, ...], loop: str) -> int:
+    """How many iterations of `loop` before the one that reads at `place` another writes there, at least."""
+    for a, b in zip(at, place, strict=True):
+        moved = a.plus(b.scaled(-1))
+        if not moved.terms and len(a.terms) == 1 and any(isinstance(e, Var) and e.name == loop for e in a.terms):
+            (step,) = a.terms.values()
+            return max(1, moved.const // step)
+    return 1
+
+
 def commutes(stage: Stage, update: Update, strict: bool = False) -> bool:
     """True if the terms of `update` may be combined in any order and grouping; those of floats not if `strict`."""
     return associative(stage, update) is not None and not (strict and any(v.type.is_float for v in update.values))

@@ -12,7 +12,7 @@ from math import ceil, log2, prod
 from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
-from tilesmith.scheduler.analysis.dependence import independent
+from tilesmith.scheduler.analysis.dependence import awaited, independent
 from tilesmith.scheduler.features.operation_counts import constant_trips, is_few_products
 from tilesmith.scheduler.features.register_tiles import is_written_out
 from tilesmith.scheduler.ir.memo import once
@@ -62,39 +62,40 @@ def chain(stage: Stage, latencies: Latencies) -> Ends:
     return found
 
 
-def carried(stage: Stage, update: Update, latencies: Latencies, strict: bool) -> float:
-    """Cycles from what another iteration of `update` has written to the value of this one, the longest way; 0 where it
-    reads nothing but its own place. Products are fused with sums, unless `strict`."""
+def carried_by(
+    stage: Stage, update: Update, loops: UpdateLoops, trips: Callable[[str], int], latencies: Latencies
+) -> float:
+    """Cycles that a step of `update` waits for the one before: from what another iteration of the first loop whose
+    iterations wait for each other has written to the value of this one, the longest way, which all steps of the loops
+    inside of it have together. 0 where an update reads nothing but its own place."""
+    steps = 1.0
+    for loop in loops.loops:
+        if not independent(stage, update, loops.loops, loop):
+            return _carried(stage, update, latencies, awaited(stage, update, loops.loops, loop)) / steps
+        lanes = loops.vector.lanes if loops.vector is not None and loops.vector.dim == loop else 1
+        steps *= max(1.0, trips(loop) / lanes)
+    return 0.0
+
+
+def _carried(stage: Stage, update: Update, latencies: Latencies, reads: Mapping[Access, int]) -> float:
+    """Cycles an iteration from the longest of these reads of the stage, each of what so many iterations before have
+    written, to the value of this one. Products are fused with sums."""
     chains = _Chains(latencies)
     own = {Access(stage.name, update.at, k, v.type) for k, v in enumerate(update.values)}
 
-    def way(e: Expr) -> float | None:
+    def way(e: Expr, before: int) -> float | None:
         if isinstance(e, Access):
-            return 0.0 if e.name == stage.name and e not in own else None
-        parts = [(p, found) for p in children(e) if (found := way(p)) is not None]
+            return 0.0 if reads.get(e) == before and e not in own else None
+        parts = [(p, found) for p in children(e) if (found := way(p, before)) is not None]
         if not parts:
             return None
-        fused = e.type.is_float and not strict
-        if fused and is_sum(e):
+        if e.type.is_float and is_sum(e):
             product = latencies.float_sum
             parts = [(p, w - product if isinstance(p, Binary) and p.op == "*" else w) for p, w in parts]
         return max(w for _, w in parts) + chains.of_operation(e)
 
-    return max((w for w in map(way, update.values) if w is not None), default=0.0)
-
-
-def carried_by(
-    stage: Stage, update: Update, loops: UpdateLoops, trips: Callable[[str], int], latencies: Latencies
-) -> float:
-    """Cycles that a step of `update` waits for the one before: those of `carried`, which all steps of the loops inside
-    of the first whose iterations wait for each other have together."""
-    cycles, steps = carried(stage, update, latencies, False), 1.0
-    for loop in loops.loops if cycles else ():
-        if not independent(stage, update, loops.loops, loop):
-            break
-        lanes = loops.vector.lanes if loops.vector is not None and loops.vector.dim == loop else 1
-        steps *= max(1.0, trips(loop) / lanes)
-    return cycles / steps
+    ways = ((way(v, before), before) for v in update.values for before in sorted(set(reads.values())))
+    return max((cycles / before for cycles, before in ways if cycles is not None), default=0.0)
 
 
 @once

@@ -510,8 +510,8 @@ class WorkCounter:
         return all(a.producer == name or a.definition == 0 for a in found)
 
     def _streams(self, name: str, run: Run) -> float:
-        """Rows of memory that are walked side by side, columns aside. The loops of a long reduction walk along a row for
-        all of its terms there, one row after the other."""
+        """Rows of memory that are walked side by side, columns aside. The loops of a long reduction walk along
+        a row for all of its terms there, one row after the other."""
         together, facts = self.counter.reads[name].side_by_side, self.counter.members.facts
         inlined = {n: facts.definitions[n] for n in self.counter.reads[name].inlined}
         long = has_long_reduction(facts.definitions[name], inlined)
@@ -724,6 +724,6 @@ class WorkCounter:
 
 
 def _besides_row(facts: StageFacts, run: Run) -> list[str]:
-    """The dims of a stage that its rows are along none of, as they lie in memory. Interleaved channels are of its rows."""
+    """The dims of a stage that its rows do not go along, as they lie in memory: channels beside each other they do."""
     dims = facts.storage if run.row is None or run.row != facts.row else facts.storage[facts.storage.index(run.row) :]
     return [d for d in dims if d != run.row and facts.extent(d) > 1]
