@@ -29,7 +29,8 @@ OF = {
         scheduler/features/cache_traffic: POINT TILE WHOLE
         scheduler/features/dependence_chains: NO_LOAD
         scheduler/features/incremental_footprint: ONE
-        scheduler/codegen/c/exponential_functions: THIRD
+        scheduler/features/operation_counts: MOST_PLACES
+        scheduler/ir/pipeline/types: THIRD
         scheduler/frontends/halide/serialized: VERSIONS
         scheduler/frontends/halide/flatbuffer: UNIT
         scheduler/frontends/onnx/constants: _LARGEST

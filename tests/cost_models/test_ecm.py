@@ -481,6 +481,16 @@ def test_short_columns_stay() -> None:
     assert down_a_column(8192, 2) == pytest.approx(down_a_column(8192 + 64, 2))
 
 
+def test_lines_along_a_row_of_a_column_are_followed() -> None:
+    """Where a row is walked along before the next, only its first line is late."""
+    lines = 4e6
+    across, along = (
+        terms(counts(work(columns=(Column(8192 + 64, 1700, touched),), loaded=(lines * 64,) * 2)), machine())["memory"]
+        for touched in (lines, lines / 100)
+    )
+    assert across > 2 * along
+
+
 def test_columns_of_more_pages_than_the_tlb_has_entries_cost_more() -> None:
     assert down_a_column(8192 + 64, 1700) > 1.5 * down_a_column(1024 + 64, 1700)
 

@@ -9,10 +9,21 @@ from tilesmith.scheduler.features.operation_counts import total as all_types
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, UINT32, ScalarType
 from tilesmith.scheduler.rewrites.passes import normalise
 
 f, g = F("f"), F("g", INT32)
+
+
+CUBE_ROOT = Operations(add=11, multiply=13, divide=2, select=9, convert=2)
+
+
+def _remainder(name: str, by: int) -> Compare:
+    return Compare("==", Binary("%", Var(name), Const(by, INT32), INT32), Const(0, INT32))
+
+
+EVEN, THIRD_ROW = _remainder("y", 2), _remainder("y", 3)
+SAME_PARITY = Compare("==", _remainder("x", 2), _remainder("y", 2))
 
 
 def _count(e: E) -> Operations:
@@ -71,6 +82,21 @@ def test_what_is_the_same_along_a_row_is_no_work_of_a_point() -> None:
     stage = gather(normalise(pipeline)).stages["out"]
     assert stage.operations.divide == 1
     assert dict(stage.typed)["f32"] == Operations(add=1)
+
+
+def test_what_does_not_depend_on_interleaved_channels_is_work_along_their_row() -> None:
+    """Vectors run along x, which is beside the channels in memory; what is the same for all of x is computed once."""
+    typed = []
+    for storage in (["c", "x", "y"], ["x", "y", "c"]):
+        document = {
+            "format": 1, "name": "toned",
+            "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y", "c"], "storage": storage}],
+            "stages": [{"name": "out", "dims": ["x", "y", "c"], "storage": storage,
+                        "value": "(a(x, y, 0) + a(x, y, 1)) * (a(0, 0, c) + 1.0)"}],
+            "outputs": ["out"], "estimates": {"a": [[0, 64], [0, 8], [0, 3]], "out": [[0, 64], [0, 8], [0, 3]]},
+        }  # fmt: skip
+        typed.append(dict(gather(normalise(load(document))).stages["out"].typed)["f32"])
+    assert typed == [Operations(add=1, multiply=1)] * 2
 
 
 @pytest.mark.parametrize("others", [1, 2])
@@ -137,11 +163,19 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
         (E(Call("sqrt", (f(x, y).e,), FLOAT32)), Operations(divide=1)),
         (E(Call("floor", (f(x, y).e,), FLOAT32)), Operations(convert=1)),
         (E(Binary("**", f(x, y).e, Const(3.0, FLOAT32), FLOAT32)), Operations(multiply=2)),
+        (E(Call("pow", (f(x, y).e, Const(1 / 3, FLOAT32)), FLOAT32)), CUBE_ROOT),
+        (E(Binary("**", f(x, y).e, Const(1 / 3, FLOAT32), FLOAT32)), CUBE_ROOT),
+        (E(Cast(g(x, y).e, UINT32)), Operations()),
+        (E(Cast(g(x, y).e, UINT16)), Operations(convert=1)),
+        (E(Select(EVEN, (f(x, y) * 2.0).e, (f(x, y) + 1.0).e, FLOAT32)), Operations(add=0.5, multiply=0.5)),
+        (E(Select(THIRD_ROW, (f(x, y) * 2.0).e, f(x, y).e, FLOAT32)), Operations(multiply=1 / 3)),
+        (E(Select(SAME_PARITY, (f(x, y) * 2.0).e, f(x, y).e, FLOAT32)), Operations(multiply=1, select=1)),
     ],
     ids=lambda v: "" if isinstance(v, E) else str(v),
 )
 def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
-    """One alternative of a `mux`; shifts and masks for quotients by powers of two; functions as they are computed."""
+    """One alternative of a `mux`, and of what a remainder of other dims decides; shifts and masks for quotients by
+    powers of two; functions as they are computed."""
     assert all_types(typed_operations(stage("out", "xyc", value), row="x")) == expected
 
 

@@ -18,6 +18,7 @@ from tilesmith.platforms.core import ORDINARY
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
 from tilesmith.scheduler.features.column_walks import side_by_side
+from tilesmith.scheduler.features.dependence_chains import carried_by
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
@@ -947,3 +948,74 @@ def test_iterations_inside_of_the_loop_that_carries_a_recurrence_wait_for_it_tog
 
     assert chain(["r", "y", "c"], "f(r - 1, y, c) + f(r, y, c)") == (FLOAT / 3, 0)
     assert chain(["x", "r", "c"], "f(x, r - 1, c) + f(x, r, c)") == (FLOAT / (3 * 64 / 8), 63)
+
+
+@pytest.mark.parametrize(
+    ("value", "cycles"),
+    [
+        ("f(p, q) + f(p, q - 1) + (f(p - 1, q - 1) + f(p - 1, q))", 2 * FLOAT),
+        ("f(p - 1, q) + (f(p, q - 1) + (f(p + 1, q - 1) * 2.0 + f(p, q)))", FLOAT),
+        ("f(p - 2, q) + f(p, q)", FLOAT / 2),
+        ("f(p - 1, q) + (f(p - 2, q) + f(p, q))", FLOAT),
+        ("f(p, q - 1) + f(p, q)", FLOAT / 60),
+    ],
+)
+def test_a_step_waits_for_those_before_it_in_the_loop_that_carries(value: str, cycles: float) -> None:
+    """Not for the row before, for which all steps of a row wait together; half as long for what comes from two steps
+    before."""
+    update = {"domain": {"p": [2, 60], "q": [1, 62]}, "at": ["p", "q"], "value": value}
+    dims = ["x", "y"]
+    of = load(
+        {
+            "format": 1, "name": "sweep", "inputs": [{"name": "a", "type": "float32", "dims": dims}],
+            "stages": [{"name": "f", "dims": dims, "value": "a(x, y)", "updates": [update]}],
+            "outputs": ["f"], "estimates": {"f": [[0, 64], [0, 64]], "a": [[0, 64], [0, 64]]},
+        }
+    )  # fmt: skip
+    stage, loops = of.stages[0], UpdateLoops(("p", "q"))
+    found = carried_by(stage, stage.updates[0], loops, lambda _: 60, ORDINARY.latency_cycles)
+    assert found == cycles
+
+
+def interleaved(value: str) -> Work:
+    """The work of an output of three interleaved channels that is computed at root."""
+    dims, storage, size = ["x", "y", "c"], ["c", "x", "y"], [[0, 640], [0, 64], [0, 3]]
+    of = load(
+        {
+            "format": 1, "name": "pixels",
+            "inputs": [{"name": "a", "type": "uint8", "dims": dims, "storage": storage}],
+            "stages": [{"name": "out", "dims": dims, "storage": storage, "value": value}],
+            "outputs": ["out"], "estimates": {"out": size, "a": size},
+        }
+    )  # fmt: skip
+    platform = catalog.get("i7-6700")
+    (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+    work = counts.stages[-1].work
+    assert work is not None
+    return work
+
+
+def test_rows_of_interleaved_pixels_go_on_and_are_one_row_each() -> None:
+    """Half a turn: the loop around a row is that over rows, and what a step loads of all channels is in one row."""
+    work = interleaved("a(639 - x, 63 - y, c)")
+    assert (work.run_bytes, work.together) == (inf, None)
+
+
+def test_a_reduction_along_whole_rows_walks_one_row_after_the_other() -> None:
+    """Sums of windows of 40 rows of 40 are loops along these."""
+    sides = "sum(a(x + i, y + j) for i in range({}) for j in range({}))"
+    found = []
+    for wide, high in ((40, 40), (3, 40)):
+        of = load(
+            {
+                "format": 1, "name": "sums", "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+                "stages": [{"name": "out", "dims": ["x", "y"], "value": sides.format(wide, high)}],
+                "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 64]]},
+            }
+        )  # fmt: skip
+        platform = catalog.get("i7-6700")
+        (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+        assert counts.stages[-1].work is not None
+        found.append(counts.stages[-1].work.streams)
+    assert found[0] == 2
+    assert found[1] >= 40

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.analysis.dependence import awaited, independent
-from tilesmith.scheduler.features.operation_counts import constant_trips, is_few_products
+from tilesmith.scheduler.features.operation_counts import constant_trips, function_of, is_few_products
 from tilesmith.scheduler.features.register_tiles import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -36,8 +36,8 @@ from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
 CALL = 12.5
 FUNCTIONS: Mapping[str, float] = {
-    "exp": 14.0, "log": 16.25, "pow": 37.5, "sin": 12.0, "cos": 13.0, "tan": 19.0, "asin": 16.25, "acos": 17.5,
-    "atan": 17.5, "atan2": 20.5, "tanh": 21.0, "floor": 2.0, "ceil": 2.0, "round": 2.0, "trunc": 2.0,
+    "exp": 14.0, "log": 16.25, "pow": 37.5, "cube root": 23.5, "sin": 12.0, "cos": 13.0, "tan": 19.0, "asin": 16.25,
+    "acos": 17.5, "atan": 17.5, "atan2": 20.5, "tanh": 21.0, "floor": 2.0, "ceil": 2.0, "round": 2.0, "trunc": 2.0,
 }  # fmt: skip
 """The longest chains of functions in the C, in sums of floats: those of `codegen.c.exponential_functions` and
 `codegen.c.circular_functions`; CALL is that of another polynomial, or of a call."""
@@ -153,9 +153,9 @@ class _Chains:
             case Binary(op="**", right=Const(value=k)) if is_few_products(e):
                 return ceil(log2(k)) * (simple if e.type.is_float else of.integer_product) if k > 1 else 0.0
             case Binary(op="**"):
-                return FUNCTIONS["pow"] * of.float_sum
+                return FUNCTIONS[function_of(e)] * of.float_sum
             case Call():
-                return self._of_call(e.function, e.type.is_float)
+                return self._of_call(function_of(e), e.type.is_float)
             case Cast():
                 return of.conversion
             case Compare() | Select():

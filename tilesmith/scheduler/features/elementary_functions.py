@@ -24,6 +24,7 @@ _POLYNOMIALS: Mapping[str, Operations] = {
     "log": _LOG_PARTS + Operations(add=13, multiply=13, select=7),
     # beside the logarithm its product with the exponent, the power of 2, and what is special
     "pow": _LOG_PARTS + _LOG2 + Operations(add=28, multiply=9, select=22, convert=2) + _SCALED,
+    "cube root": Operations(add=11, multiply=13, divide=2, select=9, convert=2),
     "sin": Operations(add=15, multiply=10, select=1),
     "cos": Operations(add=15, multiply=10, select=1),
     "tan": Operations(add=18, multiply=14, divide=1, select=2),

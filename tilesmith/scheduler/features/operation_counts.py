@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from math import log2
+from math import lcm, log2, prod
 from types import MappingProxyType
+from typing import cast
+
+import numpy as np
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
@@ -13,6 +16,7 @@ from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbour
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.elementary_functions import executed
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.evaluation import evaluate
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -21,7 +25,9 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Compare,
     Const,
     Expr,
+    InputBound,
     Logical,
+    ParamRef,
     Reduce,
     RVar,
     Select,
@@ -32,7 +38,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT16, INT32, THIRD, ScalarType
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -55,6 +61,8 @@ COSTS = {
     "free": Operations(),
 }
 KINDS = tuple(f.name for f in fields(Operations))
+MOST_PLACES = 64
+"""Places, by the remainders of theirs that a condition follows from, that are tried."""
 _PLAIN = (Const, Var)
 """Expressions that take no operations."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
@@ -299,6 +307,11 @@ def _count(
             if parts:
                 pending += [(part, n) for part in parts]
                 continue
+            if isinstance(node, Select) and not moving[id(node.condition)]:
+                share = remainders_hold(node.condition)
+                if share is not None:
+                    pending += [(node.if_true, n * share), (node.if_false, n * (1 - share))]
+                    continue
             _add_executed(node, n, counts)
             if isinstance(node, Call) and node.function == "mux":
                 index, *choices = node.args
@@ -308,6 +321,26 @@ def _count(
             pending += [(node.if_true, n), (node.if_false, n)]
         else:
             pending += [(child, n) for child in children(node)]
+
+
+def remainders_hold(condition: Expr) -> float | None:
+    """The share of places at which a condition holds that follows from remainders of these alone, as `y % 2 == 0` does:
+    rows are written once for each remainder. None of another."""
+    periods: dict[str, int] = {}
+    pending = [condition]
+    while pending:
+        match pending.pop():
+            case Binary(op="%", left=Var(name=name), right=Const(value=k)) if k > 0:
+                periods[name] = lcm(periods.get(name, 1), int(k))
+            case Var() | Access() | Reduce() | ParamRef() | InputBound():
+                return None
+            case other:
+                pending += children(other)
+    if not periods or prod(periods.values()) > MOST_PLACES:
+        return None
+    places = np.meshgrid(*(np.arange(n, dtype=np.int32) for n in periods.values()), indexing="ij")
+    by_name = dict(zip(periods, places, strict=True))
+    return float(np.mean(evaluate(condition, lambda leaf: by_name[cast(Var, leaf).name])))
 
 
 def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ...]:
@@ -373,18 +406,23 @@ def _short(e: Expr) -> Expr | None:
 
 def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
-    functions are what they are made of. What a `mux` picks from loops know."""
+    functions are what they are made of. What a `mux` picks from loops know. The bits of an integer are those of one of
+    the same size, with a sign or without."""
     match e:
         case Binary() if e.op in BINARY:  # as most of them
             _add(e, n, counts)
+        case Cast(saturate=False) if (
+            e.type.is_integer and e.operand.type.is_integer and e.type.bits == e.operand.type.bits
+        ):
+            pass
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             _tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):
-            _add_function("pow", 2, e.type, n, counts)
+            _add_function(function_of(e), 2, e.type, n, counts)
         case Call(function="mux"):
             pass
         case Call() if e.function not in CALLS:
-            _add_function(e.function, len(e.args), e.type, n, counts)
+            _add_function(function_of(e), len(e.args), e.type, n, counts)
         case _:
             _add(e, n, counts)
 
@@ -398,6 +436,16 @@ def _add_function(function: str, args: int, of: ScalarType, n: float, counts: Ta
 
 def _is_power_of_two(k: int) -> bool:
     return k > 0 and k & (k - 1) == 0
+
+
+def function_of(e: Expr) -> str:
+    """The function that an expression is computed by as others are: powers are, and some as cube roots."""
+    match e:
+        case Binary(op="**", right=Const(value=exponent)) | Call(function="pow", args=(_, Const(value=exponent))):
+            return "cube root" if e.type == FLOAT32 and np.float32(exponent) == THIRD else "pow"
+        case Call():
+            return e.function
+    return "pow"
 
 
 def is_few_products(e: Expr) -> bool:

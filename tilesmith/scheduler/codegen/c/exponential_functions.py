@@ -12,9 +12,6 @@ from __future__ import annotations
 from tilesmith.scheduler.codegen.c.types import function_name, vector
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 
-THIRD = 0.3333333432674408
-"""The float32 that is next to 1/3: the exponent of the lightness of colours, among others."""
-
 _EXP_NUMBERS = """\
 /* What e^x is computed with. `keep` is for a loop over vectors, ahead of it: compilers have constants in registers for
    the whole of a function or, where that is too long, load them from memory each time. */

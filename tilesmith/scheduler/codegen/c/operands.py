@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilesmith.scheduler.codegen.c.exponential_functions import THIRD
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
 from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.ir.loop.values import Value
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, THIRD, ScalarType
 
 VECTORS = """\
 #define VECTOR(name, type, bytes) \\

@@ -66,6 +66,10 @@ INT8, INT16, INT32, INT64 = (ScalarType("int", b) for b in (8, 16, 32, 64))
 UINT8, UINT16, UINT32, UINT64 = (ScalarType("uint", b) for b in (8, 16, 32, 64))
 FLOAT32, FLOAT64 = ScalarType("float", 32), ScalarType("float", 64)
 
+THIRD = 0.3333333432674408
+"""The float32 that is next to 1/3: the exponent of the lightness of colours, among others. Powers by it are computed as
+cube roots."""
+
 TYPES: dict[str, ScalarType] = {
     t.name: t for t in (BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64)
 }
