@@ -453,6 +453,17 @@ def test_loads_that_wait_for_lines_past_the_caches_hide_nothing() -> None:
     assert awaited - free == pytest.approx(each)
 
 
+def test_three_channels_are_three_vectors_however_short() -> None:
+    """Two of them are picked from at a time; of two channels one longer vector has both."""
+    platform = machine(row_start_ns=0.0, load_cycles=0.5, shuffle_cycles=1.0, scalar_cycles=0.0)
+    found = [
+        terms(counts(work(operations=(), stores=(), loads=(Transfer("strided", 1, 1.0, n),))), platform)["in core"]
+        for n in (3, 2)
+    ]
+    assert found[0] == pytest.approx(1e3 * (3 * 0.5 + 2 * 1.0))
+    assert found[1] < found[0]
+
+
 def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     """By vectors of 64 bytes; others go by way of memory, there and back."""
     table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)

@@ -188,8 +188,9 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride
             return t.times * vectors * (p.load_cycles + crossing)
         case "strided":
-            # whole vectors, from which lanes are picked two by two, or each lane alone
-            loaded = max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
+            # whole vectors, from which lanes are picked two by two, or each lane alone: of an odd stride each vector is
+            # as long as what is picked, so that they differ
+            loaded = t.stride * vectors if t.stride % 2 else max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
             each = min(loaded, lanes)
             picked = t.times * (each * p.load_cycles + max(each - 1, vectors) * _picked(t, m))
             return min(picked, _shifted(t, lanes, loaded, m))
