@@ -49,10 +49,11 @@ def test_indices_without_steps(text: str) -> None:
 
 def test_orders_of_several_places_are_one() -> None:
     p = pipeline("f(x, y) + f(x // 2 * 2, y) + f(x - x % 3, y - y % 5)", dims=("x", "y"))
-    found = joined(order_of(a, d) for a in accesses(p.stages[0]) for d in range(2))
+    read = accesses(p.stages[0])
+    found = joined(order_of(a.access.indices[d], a.spans[d].var) for a in read for d in range(2))
     assert found == (Order("x", 6.0, False), Order("y", 5.0, False))
-    p = pipeline("f(x * x, y) + f(x // 2, y)", dims=("x", "y"))
-    assert joined(order_of(a, 0) for a in accesses(p.stages[0]) if a.spans[0].known) == (Order("x", 2.0, True),)
+    assert joined([order_of(index("x // 2"), "x"), order_of(index("3"), None)]) == (Order("x", 2.0, True),)
+    assert joined([order_of(index("x // 2"), "x"), order_of(index("x * x"), "x")]) == (Order("x", inf, False),)
 
 
 @pytest.mark.parametrize(

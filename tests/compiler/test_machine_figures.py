@@ -98,7 +98,7 @@ OF = {
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
-        scheduler/features/register_tiles: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
+        scheduler/features/reduction_loops: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER WRITTEN_TOGETHER
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS

@@ -206,6 +206,38 @@ def test_passes_take_longer_for_rows_that_they_begin_and_elements_that_they_gath
     assert total(0.0, 1.0) > total(0.0, 0.0)
 
 
+def test_passes_load_what_they_read_of_others_and_wait_for_chains() -> None:
+    """A hundred sums of floats after one another; vectors of a register that are put together of two."""
+
+    def total(**changes: object) -> float:
+        update = Pass(4, (("f32", Operations(add=100)),), 1.0, 0.0, 4, False, 0, 0.0, 0.0, 1e5, 0.0, 0.0, 0.0, 0.0)
+        found = counts(work(passes=(update._replace(**changes),)))  # type: ignore[arg-type]
+        return float(Ecm().price(found, machine(window_instructions=102.0)).total)
+
+    assert total(latency=10_000.0) - total() == pytest.approx(1e5 * 1e-3 * (5000 - 50), rel=0.02)
+    assert total(latency=20.0) == pytest.approx(total(), rel=0.01)
+    gathered, aligned = (total(transfers=(Transfer(way, 4, 300.0),)) for way in ("gathered", "aligned"))
+    assert gathered > 2 * aligned > 2 * total()
+    assert total(transfers=(Transfer("shuffled", 4, 300.0),)) > total()
+
+
+@pytest.mark.parametrize(("times", "beside"), [(1, True), (100, False)])
+def test_stages_with_long_loops_of_their_own_run_beside_no_other(times: int, beside: bool) -> None:
+    """Arithmetic of one and loads of the other are at once where both are in one step of few instructions."""
+    platform = machine(row_start_ns=0.0, scalar_cycles=0.0)
+    member = work(steps=1e6 * times, operations=(("f32", Operations(add=20)),))
+    output = work(loads=(Transfer("aligned", 4, 40.0 * times),))
+    stages = tuple(
+        StageCounts(n, False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, w)
+        for n, w in (("member", member), ("out", output))
+    )
+    group = GroupWork(parallel=1.0, tiles=1.0, circulating_bytes=FAR)
+    priced = Ecm().price(GroupCounts("out", 1, (("x", 1e6),), (), stages, group), platform)
+    found = float(priced.stages[0].terms[0].value)
+    alone = 1e6 * times * 1e-3 * 20 * platform.ecm_parameters.f32.add
+    assert found < alone / 2 if beside else found == pytest.approx(alone)
+
+
 def test_all_candidates_are_priced_as_each_alone() -> None:
     platform = machine()
     steps = np.array([1e5, 1e6, 1e7])

@@ -868,7 +868,7 @@ def test_updates_of_rows_shorter_than_a_vector_are_computed_one_by_one(level: in
     assert update.steps == (iterations / lanes if lanes <= length else 0)
     assert update.singles == (0 if lanes <= length else iterations)
     assert update.rows == iterations / length
-    assert update.gathered == 1
+    assert update.transfers == (Transfer("gathered", 4, 1.0),)
 
 
 def test_places_that_data_says_are_lines_of_the_platform() -> None:

@@ -7,17 +7,22 @@ from support.enumerated import Walk
 from support.small_pipelines import E, F, clamp, exp, pipeline, stage, x, y
 from support.small_updates import histograms, r, scans, update, variable
 
+from tilesmith.platforms import catalog
+from tilesmith.platforms.core import ORDINARY
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.fusion_group import effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels, group_counts
 from tilesmith.scheduler.features.loop_nest import Nest, axis
 from tilesmith.scheduler.features.operation_counts import total, update_operations
 from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.schedule_features import counts_of
 from tilesmith.scheduler.features.unroll_and_jam import points_together
+from tilesmith.scheduler.frontends.document.document import load_text
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Compare, Const, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
-from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, UpdateLoops, Vector
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 
 ORDERS = (("x.inner", "y.inner", "x.outer", "y.outer"), ("x.inner", "y.inner", "y.outer", "x.outer"))
 
@@ -52,6 +57,57 @@ def test_what_is_inline_in_an_update_is_computed_once_for_all_of_its_few() -> No
     assert shared == {"rendered": {"c": 4}}
     each, once = (effective(members, frozenset({"sample_weight"}), rows=rows)["rendered"] for rows in ({}, shared))
     assert (each.executed["sample_weight"], once.executed["sample_weight"]) == (32, 8)
+
+
+ATTENTION = """
+format: 1
+name: attention
+inputs:
+  - {name: s, type: float32, dims: [j, i]}
+  - {name: v, type: float32, dims: [e, j]}
+stages:
+  - name: o
+    dims: [e, i]
+    value: sum(s(j, i) * v(e, j) for j in range(0, 64))
+  - name: n
+    dims: [i]
+    value: '0.0'
+    updates:
+      - {domain: {j: [0, 8], e: [0, 32]}, at: [i], value: "n(i) + abs(s(j, i)) * o(e, i)"}
+outputs: [n]
+estimates: {s: [[0, 64], [0, 512]], v: [[0, 32], [0, 64]], n: [[0, 512]]}
+"""
+
+
+def test_what_is_inline_in_an_update_is_computed_in_each_of_its_iterations() -> None:
+    """Whether or not they differ in its place: those that do not read it again, with all that it reads in a loop."""
+    facts = gather(normalise(load_text(ATTENTION)))
+    members = members_of(facts, "n", ("o", "n"))
+    inline = effective(members, frozenset({"o"}))["n"]
+    assert (inline.inlined["o"], inline.executed["o"]) == (32, 8 * 32)
+    loads = {r.producer: (r.points, r.executed) for r in inline.reads}
+    assert loads == {"s": (64, 8 * 32 * 64), "v": (64 * 32, 8 * 32 * 64)}
+
+
+def test_updates_alone_are_charged_for_what_only_they_read() -> None:
+    """The values load nothing, and the terms of an inline sum wait for each other in each iteration."""
+    of = load_text(
+        ATTENTION.replace("dims: [i]", "dims: [i, e]")
+        .replace("{j: [0, 8], e: [0, 32]}, at: [i]", "{r: [1, 31]}, at: [i, r]")
+        .replace("n(i) + abs(s(j, i)) * o(e, i)", "n(i, r - 1) + o(r, i)")
+        .replace("n: [[0, 512]]", "n: [[0, 512], [0, 32]]")
+    )
+    updates = (UpdateLoops(("i", "r"), Vector("i", 8)),)
+    placements = (Placement("o", INLINE, INLINE),)
+    group = Group("n", ("i.inner", "e.inner"), (), None, Vector("i", 8), (), placements, updates)
+    (counts,) = counts_of(rewrite(of, Schedule("attention", "hand", (group,))), catalog.load("i7-6700"))
+    work = counts.stages[-1].work
+    assert work is not None
+    (update,) = work.passes
+    assert (work.loads, update.loads) == ((), 1)
+    assert {t.way: t.times for t in update.transfers} == {"gathered": pytest.approx(64), "uniform": pytest.approx(64)}
+    assert update.latency > 64 * ORDINARY.latency_cycles.float_sum
+    assert dict(update.operations)["f32"].multiply == pytest.approx(64)
 
 
 def test_a_dim_that_is_not_pure_is_computed_whole_every_time() -> None:

@@ -6,7 +6,7 @@ import pytest
 from support.builders import builder
 from support.lowered import LANES, pipeline
 
-from tilesmith.scheduler.ir.index import sym
+from tilesmith.scheduler.ir.index import divide, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Shuffle
 from tilesmith.scheduler.ir.loop.program import Define
@@ -18,11 +18,12 @@ STAGE = pipeline("f(x)").stages[0]
 
 
 def stream(lead: int, least: int) -> Stream:
-    return Stream(STAGE, 0, (), most=lead, least=least, newest=0, oldest=0, within=(0, 0), lead=lead)
+    return Stream(STAGE, 0, (), most=lead, least=least, first=sym("lo"), last=sym("hi"), within=(0, 0), lead=lead)
 
 
 def streams(b: Builder, planning: bool) -> Streams:
-    return Streams({"out": 0}, {"out": STAGE}, {}, sym("x"), LANES, planning, b, frozenset())
+    ends = (sym("lo"), sym("hi"))
+    return Streams({"out": 0}, {"out": STAGE}, {}, sym("x"), LANES, planning, b, frozenset(), ends=ends)
 
 
 @pytest.mark.parametrize(
@@ -45,17 +46,18 @@ def test_planning_notes_how_far_readers_reach() -> None:
     for shift in (2, -1, 0):
         assert planned.read("out", 0, (Lane(sym("x") + shift, tuple(range(LANES))),)) is not None
     found = planned.known["out", 0, ()]
-    assert (found.least, found.most, found.oldest, found.newest) == (-1, 2, -1, 2)
+    assert (found.least, found.most, found.first, found.last) == (-1, 2, sym("lo") - 1, sym("hi") + 2)
 
 
-def test_planning_notes_whole_vectors_where_lanes_are_in_another_order() -> None:
-    """Of vectors that hold the ends of the row all is computed; needed for certain is what any lane reads of them."""
+def test_planning_notes_what_is_needed_where_lanes_are_in_another_order() -> None:
+    """Of each period all of it at most; for certain what any lane reads from there on."""
     planned = streams(builder(), planning=True)
-    backwards = tuple(reversed(range(LANES)))
-    assert planned.read("out", 0, (Lane(sym("x") + 2, backwards),)) is not None
+    assert planned.read("out", 0, (Lane(sym("x") + 2, (3, 2, 1, 0, 7, 6, 5, 4)),)) is not None
     found = planned.known["out", 0, ()]
-    assert (found.least, found.most, found.oldest, found.newest, found.permuted) == (2, 2, 0, LANES, True)
-    assert found.within == (2 + LANES - 1, 2 - (LANES - 1))
+    assert (found.least, found.most) == (2, 2)
+    whole = [divide(sym(end), 4).scaled(4) for end in ("lo", "hi")]
+    assert (found.first, found.last) == (whole[0] + 2, whole[1] + 5)
+    assert found.within == (2 + 3, 2 - 3)
 
 
 def test_lanes_in_another_order_are_picked_from_the_vectors_that_have_them() -> None:

@@ -70,9 +70,10 @@ class Pass(NamedTuple):
     """An update that runs over its stage as a whole, after its values and the updates before it: its loop over vectors
     begins `rows` times, with so many `steps` of `lanes` iterations in all, and `singles` run alone, which have the
     `operations` of one each. It loads `loads` elements of `size` bytes, of `gathered` ones each lane at a place of its
-    own, and stores one; vectors run `across` rows, so many bytes `apart`, and are `transposed` so often, as they come
-    from memory and as they go there. A step waits for the one before it so many cycles, `chain`. Of the stage it loads
-    and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
+    own, and by `transfers` those of other stages that are not among them, and stores one; vectors run `across` rows, so
+    many bytes `apart`, and are `transposed` so often, as they come from memory and as they go there. A step waits for
+    the one before it so many cycles, `chain`, and takes so many from its loads to its value, `latency`. Of the stage it
+    loads and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
 
     lanes: int
     operations: tuple[tuple[str, Operations], ...]
@@ -88,6 +89,8 @@ class Pass(NamedTuple):
     bytes: Amount
     working: Amount
     apart: float
+    transfers: tuple[Transfer, ...] = ()
+    latency: float = 0.0
 
 
 class Column(NamedTuple):

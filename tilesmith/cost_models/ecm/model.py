@@ -30,7 +30,7 @@ from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, reached, translation
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
-from tilesmith.cost_models.ecm.steps import Step, pass_cycles, step
+from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step
 from tilesmith.cost_models.interface import MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
@@ -151,7 +151,7 @@ def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines:
     stores in the same place, so that a line goes for each that comes. Its rows are those of the values."""
     if p.across:  # blocks of rows, each of which is walked from end to end
         lines = _Lines(1.0, 0.0, 0.0, 0.0, 0.0)
-    cycles = p.steps * pass_cycles(p, m) + p.singles * pass_cycles(p._replace(lanes=1), m)
+    cycles = p.steps * _of_pass(p, m) + p.singles * _of_pass(p._replace(lanes=1), m)
     core = (cycles * m.cycle + p.rows * m.row) * share
     stays = [_fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
@@ -167,6 +167,11 @@ def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines:
     added = _beside(inside, memory, of.memory_hidden_share * long) - core
     scale = added / largest(sum(levels, 0.0) + memory, 1e-30)
     return (core, *(time * scale for time in levels), memory * scale)
+
+
+def _of_pass(p: Pass, m: Machine) -> float:
+    """Cycles of a step of an update, which overlaps with the next ones as far as a core looks ahead."""
+    return _in_window(pass_cycles(p, m), p.latency, pass_instructions(p, m), m)
 
 
 class _Lines(NamedTuple):
@@ -381,31 +386,38 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     them takes."""
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
     spilled = max(0.0, held + max(w.needs for w in works) - m.registers)
-    one_loop = [s for s, w in zip(steps, works, strict=True) if w.in_output]
+    one_loop = [w.in_output and not _is_apart(s, n, m) for w, s, n in zip(works, steps, times, strict=True)]
     ends = _ends(works)
-    computes = sum(s.arithmetic for s in one_loop) >= sum(s.transfers for s in one_loop)
+    beside = [s for s, here in zip(steps, one_loop, strict=True) if here]
+    computes = sum(s.arithmetic for s in beside) >= sum(s.transfers for s in beside)
     waits = _waits_of_loop(works, steps, times, chain, m)
     found: list[Amount] = []
-    for w, of in zip(works, steps, strict=True):
+    for w, of, here in zip(works, steps, one_loop, strict=True):
         cycles = max(of.arithmetic, of.transfers)
-        if w.in_output and len(one_loop) > 1 and w.lanes > 1:
+        if here and len(beside) > 1 and w.lanes > 1:
             cycles = (of.arithmetic if computes else of.transfers) * waits
         else:
             cycles = _in_window(cycles, w.chain.whole, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
-        if w.in_output and len(one_loop) > 1:
+        if w.in_output and sum(v.in_output for v in works) > 1:
             row = row + ends * of.near * m.cycle
         found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found
+
+
+def _is_apart(step: Step, times: float, m: Machine) -> bool:
+    """True if a stage that shares a loop is computed in loops of its own inside of it, of more instructions than a core
+    looks ahead: none of another stage runs beside these."""
+    return times > 1.0 and times * step.instructions > m.parameters.window_instructions
 
 
 def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
     """Factor by which the steps of the stages that share a loop are longer for waiting for one another."""
     arithmetic = transfers = instructions = 0.0
     for w, s, n in zip(works, steps, times, strict=True):
-        if w.in_output and w.lanes > 1:
+        if w.in_output and w.lanes > 1 and not _is_apart(s, n, m):
             arithmetic += s.arithmetic * n
             transfers += s.transfers * n
             instructions += s.instructions * n

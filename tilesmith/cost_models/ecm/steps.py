@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2
 
@@ -53,7 +54,9 @@ def step(work: Work, m: Machine) -> Step:
     held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
         return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
-    near = CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work, m) for t in work.loads if t.way in ROWS)
+    near = (
+        CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work.lanes, m) for t in work.loads if t.way in ROWS)
+    )
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
 
 
@@ -62,18 +65,28 @@ def pass_cycles(p: Pass, m: Machine) -> float:
     a vector as lanes have bits, each time."""
     of = m.parameters
     if p.lanes == 1:
-        count = sum(_count(o) for _, o in p.operations) + p.loads + 1
-        return max(of.scalar_cycles * count, p.chain)
+        return max(of.scalar_cycles * pass_instructions(p, m), p.chain)
     vectors = max(1.0, p.lanes * p.size / m.vector_bytes)
     arithmetic = 0.0
     for name, operations in p.operations:
         each = max(1.0, p.lanes * BYTES[name] / m.vector_bytes)
         arithmetic += each * _cycles(operations, of.of_type(name), name.startswith("f"))
+    arithmetic += _permutations(p.transfers, p.lanes, m)
     if p.across:
         arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
         return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
     loaded = vectors * (p.loads - p.gathered) * of.load_cycles + p.gathered * p.lanes * _gathered(p.size, m)
+    loaded += sum(_load(t, p.lanes, m) for t in p.transfers)
     return max(arithmetic, loaded + vectors * of.store_cycles)
+
+
+def pass_instructions(p: Pass, m: Machine) -> float:
+    """Instructions of a step of an update."""
+    if p.lanes == 1:
+        return sum(_count(o) for _, o in p.operations) + p.loads + sum(t.times for t in p.transfers) + 1
+    found = (p.loads + 1) * max(1.0, p.lanes * p.size / m.vector_bytes)
+    found += sum(_vectors(t, p.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in p.transfers)
+    return found + _executed(p.operations, p.lanes, m)
 
 
 def _after(work: Work, before: Before, m: Machine) -> Step:
@@ -88,19 +101,25 @@ def _after(work: Work, before: Before, m: Machine) -> Step:
     )
 
 
-def _vectors(t: Transfer, work: Work, m: Machine) -> float:
+def _vectors(t: Transfer, lanes: int, m: Machine) -> float:
     """Registers that a step transfers."""
-    return t.times * max(1.0, work.lanes * t.bytes / m.vector_bytes)
+    return t.times * max(1.0, lanes * t.bytes / m.vector_bytes)
 
 
 def _instructions(work: Work, m: Machine) -> float:
     """Instructions of a step: of what is done lane by lane so many a lane."""
-    found = sum(_vectors(t, work, m) * (1.0 if t.way in ROWS else 2.0) for t in (*work.loads, *work.stores))
-    for name, o in work.operations:
+    found = sum(_vectors(t, work.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in (*work.loads, *work.stores))
+    return found + _executed(work.operations, work.lanes, m)
+
+
+def _executed(operations: Iterable[tuple[str, Operations]], lanes: int, m: Machine) -> float:
+    """Instructions of the operations of a step."""
+    found = 0.0
+    for name, o in operations:
         each = o.add + o.multiply - (min(o.add, o.multiply) if name.startswith("f") else 0.0)
         each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * o.convert
-        found += each * max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
-        found += m.parameters.call_instructions * o.function * work.lanes
+        found += each * max(1.0, lanes * BYTES[name] / m.vector_bytes)
+        found += m.parameters.call_instructions * o.function * lanes
     return found
 
 
@@ -124,19 +143,25 @@ def _indices(work: Work, m: Machine) -> float:
 
 def _arithmetic(work: Work, m: Machine) -> float:
     """Cycles of the arithmetic of one step, permutations included: they use the same units."""
-    p = m.parameters
-    cycles = sum(_vectors(t, work, m) for t in work.loads if t.way in SHUFFLED) * p.shuffle_cycles
-    turned = (t for t in work.loads if t.way == "transposed")
-    cycles += sum(_vectors(t, work, m) * log2(min(t.stride, work.lanes)) for t in turned) * p.shuffle_cycles
-    near = sum(_near(t, work.lanes, m) for t in work.loads)
-    cycles += near * (2 * p.shuffle_cycles + p.i32.select + NEAR_OPERATIONS * p.i32.add)
-    for t in work.loads:  # every piece of a table looks up all lanes, and of two pieces one is right
-        pieces = _pieces(t, m)
-        each = pieces * p.shuffle_cycles + (pieces - 1) * p.i8.select if pieces else 0.0
-        cycles += t.times * max(1.0, work.lanes / m.vector_bytes) * each
+    cycles = _permutations(work.loads, work.lanes, m)
     for name, operations in work.operations:
         instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
         cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
+    return cycles
+
+
+def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
+    """Cycles of the permutations that put what one step loads together."""
+    p = m.parameters
+    cycles = sum(_vectors(t, lanes, m) for t in loads if t.way in SHUFFLED) * p.shuffle_cycles
+    turned = (t for t in loads if t.way == "transposed")
+    cycles += sum(_vectors(t, lanes, m) * log2(min(t.stride, lanes)) for t in turned) * p.shuffle_cycles
+    near = sum(_near(t, lanes, m) for t in loads)
+    cycles += near * (2 * p.shuffle_cycles + p.i32.select + NEAR_OPERATIONS * p.i32.add)
+    for t in loads:  # every piece of a table looks up all lanes, and of two pieces one is right
+        pieces = _pieces(t, m)
+        each = pieces * p.shuffle_cycles + (pieces - 1) * p.i8.select if pieces else 0.0
+        cycles += t.times * max(1.0, lanes / m.vector_bytes) * each
     return cycles
 
 

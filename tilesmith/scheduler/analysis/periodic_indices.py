@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
-from tilesmith.scheduler.analysis.accesses import StageAccess
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -90,11 +89,12 @@ class Order(NamedTuple):
     in_order: bool
 
 
-def order_of(a: StageAccess, d: int) -> Order | None:
-    """The order of index `d` of an access along the dim that it follows; None where it follows none."""
-    var = a.spans[d].var
-    steps = None if var is None else steps_of(a.access.indices[d], var)
-    return None if var is None else Order(var, inf, False) if steps is None else Order(var, *steps[::2])
+def order_of(index: Expr, dim: str | None) -> Order | None:
+    """The order of an index along a dim that it follows; None where it follows none."""
+    if dim is None:
+        return None
+    steps = steps_of(index, dim)
+    return Order(dim, inf, False) if steps is None else Order(dim, steps.period, steps.in_order)
 
 
 def joined(orders: Iterable[Order | None]) -> tuple[Order, ...]:

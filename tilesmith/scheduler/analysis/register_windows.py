@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.periodic_indices import order_of
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
 MOST_ELEMENTS = 256
@@ -124,7 +125,7 @@ def _together(those: Sequence[StageAccess]) -> _Reads:
 
 
 def _period(a: StageAccess, d: int) -> float:
-    order = order_of(a, d)
+    order = order_of(inside(a.access.indices[d], a.producer), a.spans[d].var)
     return 1.0 if order is None else order.period if log2(order.period).is_integer() else inf
 
 

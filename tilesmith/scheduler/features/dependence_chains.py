@@ -14,7 +14,7 @@ from typing import TypeGuard
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.analysis.dependence import awaited, independent
 from tilesmith.scheduler.features.operation_counts import constant_trips, function_of, is_few_products
-from tilesmith.scheduler.features.register_tiles import is_written_out
+from tilesmith.scheduler.features.reduction_loops import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -57,9 +57,14 @@ def chain(stage: Stage, latencies: Latencies) -> Ends:
     known = _known(stage)
     found = known.get(latencies)
     if found is None:
-        chains = _Chains(latencies)
-        found = known[latencies] = _last([chains.of(v) for v in stage.values])
+        found = known[latencies] = chain_of(stage.values, latencies)
     return found
+
+
+def chain_of(values: Iterable[Expr], latencies: Latencies) -> Ends:
+    """The chain of some values of a stage (see `chain`)."""
+    chains = _Chains(latencies)
+    return _last([chains.of(v) for v in values])
 
 
 def carried_by(

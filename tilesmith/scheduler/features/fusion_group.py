@@ -22,6 +22,7 @@ from tilesmith.scheduler.features.pipeline_features import (
     inlined_read,
     together,
 )
+from tilesmith.scheduler.features.reduction_loops import long_reductions
 from tilesmith.scheduler.ir.memo import Memo, once
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
@@ -266,9 +267,9 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
             via = _shared(facts, via, unrolled)
         evaluations[via.producer] = via.points
         executed[via.producer] = via.executed
-        stage = facts.stages[via.producer]
+        stage, long = facts.stages[via.producer], long_reductions(facts.definitions[via.producer]) > 0
         for read in stage.reads:
-            reached = inlined_read(read, via, stage.dims, along)
+            reached = inlined_read(read, via, stage.dims, along, long)
             if reached.producer in found:
                 both = together(found[reached.producer], reached)
                 reached = both.at_most(box_points(both.spans))
@@ -289,8 +290,8 @@ def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
     producer = facts.stages[read.producer]
     if read.several:
         several = tuple((spans, min(n, _positions(producer, spans, unrolled))) for spans, n in read.several)
-        return read._replace(several=several).at_most(sum(n for _, n in several))
-    return read.at_most(_positions(producer, read.spans, unrolled))
+        return read._replace(several=several).shared(sum(n for _, n in several))
+    return read.shared(_positions(producer, read.spans, unrolled))
 
 
 def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int]) -> float:

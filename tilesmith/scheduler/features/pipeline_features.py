@@ -71,7 +71,9 @@ class Read(NamedTuple):
     not: whoever computes the stage inline may go along another. `beside`: how neighbours along memory read, whatever
     else the places depend on that the dim does not change. `apart`: of points where data says the share that lie beside
     no other in memory. `told`: the numbers of the producer's dims in which data or floats tell the place, each with a
-    dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim.
+    dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim. `loops`:
+    iterations of loops inside of a point that share nothing of what they read; those that do not differ in a place read
+    it again, and `skipped` is less than 0.
     """
 
     producer: str
@@ -90,6 +92,7 @@ class Read(NamedTuple):
     apart: float = 1.0
     told: frozenset[tuple[int, str]] = frozenset()
     orders: tuple[Order, ...] = ()
+    loops: float = 1.0
 
     @property
     def executed(self) -> float:
@@ -97,8 +100,16 @@ class Read(NamedTuple):
         return self.points - self.skipped
 
     def at_most(self, points: float) -> Read:
-        """The read of no more than so many points."""
-        return self if self.points <= points else self._replace(points=points, skipped=max(0.0, points - self.executed))
+        """The read of no more than so many points at once: of each of the iterations that share nothing so many."""
+        if self.points <= points:
+            return self
+        return self._replace(points=points, skipped=points - min(self.executed, points * self.loops))
+
+    def shared(self, points: float) -> Read:
+        """The read of no more than so many points of each of several points that share it."""
+        if self.points <= points or self.loops == 1.0:
+            return self.at_most(points)
+        return self._replace(points=points, skipped=self.skipped * points / self.points)
 
     @property
     def roughly(self) -> tuple[Span, ...]:
@@ -111,7 +122,7 @@ class UpdateFacts:
     """One update at the estimates: the iterations of each of its loops (its domain's variables, then the dims that it
     runs through), and the operations of one iteration, `typed` by element type. `looked_up`: where it writes depends on
     data. `scan`: how it goes along rows of memory, if by a variable of its domain. `reads`: elements that an iteration
-    loads, of the stage itself or of others."""
+    loads, of the stage itself or of others; `own`: of the stage itself."""
 
     loops: tuple[tuple[str, int], ...]
     operations: Operations
@@ -119,6 +130,7 @@ class UpdateFacts:
     looked_up: bool = False
     scan: RowScan | None = None
     reads: int = 0
+    own: int = 0
 
     @property
     def iterations(self) -> int:
@@ -316,10 +328,9 @@ def _of_update(stage: Stage, update: Update, extents: dict[str, int], at: Estima
     loops += [(d, extents[d]) for d in free_dims(stage, update)]
     typed = update_operations(update, at.trips)
     parts = (*update.values, *(() if update.where is None else (update.where,)))
-    reads = len({e for part in parts for e in walk(part) if isinstance(e, Access)})
-    return UpdateFacts(
-        tuple(loops), total(typed), typed, any(map(_has_data, update.at)), row_scan(stage, update), reads
-    )
+    reads = {e for part in parts for e in walk(part) if isinstance(e, Access)}
+    own, scan = sum(e.name == stage.name for e in reads), row_scan(stage, update)
+    return UpdateFacts(tuple(loops), total(typed), typed, any(map(_has_data, update.at)), scan, len(reads), own)
 
 
 def _has_data(index: Expr) -> bool:
@@ -373,14 +384,19 @@ class _Reader:
         bounded = not any(isinstance(e, InputBound) for i in indices for e in outside_indices(i))
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
-        skipped = sum(n * (1 - a.share) for n, a in zip(points, those, strict=True))
+        skipped = sum(n * (1 - a.share * self._again(a)) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
         beside = self._beside(producer, those) if along_memory else None
         if beside is not None and not rough and isinf(beside.period):  # the spans say it
             beside = None
         apart = self._apart(producer, those, points) if looked_up else 1.0
-        orders = joined(order_of(a, d) for a in those for d in range(len(a.spans)))
-        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders)
+        orders = joined(
+            order_of(inside(index, producer), s.var)
+            for a, found in zip(those, each, strict=True)
+            for index, s in zip(a.access.indices, found, strict=True)
+        )
+        loops = max(map(self._loops, those))
+        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders, loops)
         return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
 
     def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
@@ -469,6 +485,20 @@ class _Reader:
             if d not in loops:
                 points /= extent  # the update runs once for all points along the dim
         return points
+
+    def _loops(self, a: StageAccess) -> float:
+        """The iterations of the update that an access is of, one after the other, at each point that it writes."""
+        return float(prod(map(self.at.trips, self.stage.updates[a.definition - 1].domain))) if a.definition else 1.0
+
+    def _again(self, a: StageAccess) -> float:
+        """How often an access reads each place: once in all iterations of innermost loops of an update that do not
+        differ in it, if vectors do not either, and else in each."""
+        domain = list(self.stage.updates[a.definition - 1].domain) if a.definition else []
+        used = frozenset[str]().union(*a.used)
+        if not used.intersection(self.stage.storage[:1]):
+            while domain and domain[0].name not in used:
+                del domain[0]
+        return float(prod(self.at.trips(r) for r in domain if r.name not in used))
 
     def _reuse(self, spans: tuple[Span, ...], those: list[StageAccess]) -> tuple[tuple[str, float], ...]:
         """The loops in which neighbouring iterations read the same. Dims that are not pure are loops of the values, and
@@ -571,6 +601,7 @@ def together(a: Read, b: Read) -> Read:
         apart=apart,
         told=a.told | b.told,
         orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
+        loops=max(a.loops, b.loops),
     )
 
 
@@ -578,10 +609,11 @@ def _hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple(s if s == t else hull(s, t) for s, t in zip(a, b, strict=True))
 
 
-def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str, ...]) -> Read:
+def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str, ...], long: bool = False) -> Read:
     """The accesses of a stage to `read.producer` through `via.producer` (with `dims`), which it computes inline and
     whose own read `read` is. Distinct positions: at most the product, and at most the box. The stage itself goes
-    `along` the dim that is fastest in memory, if it has any."""
+    `along` the dim that is fastest in memory, if it has any. Evaluations that are `long` are loops each, which share
+    nothing."""
     own = dict(zip(dims, via.spans, strict=True))
     spans = composed(read.spans, own)
     points, executed = read.points * via.points, read.executed * via.executed
@@ -611,6 +643,7 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         beside=beside,
         apart=read.apart if read.looked_up else via.apart,
         told=frozenset(told),
+        loops=max(read.loops, via.loops, via.executed if long else 1.0),
         orders=joined((*via.orders, *(o._replace(dim=followed[o.dim]) for o in read.orders if o.dim in followed))),
     )
     return found.at_most(box_points(spans))

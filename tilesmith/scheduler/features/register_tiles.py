@@ -4,78 +4,14 @@ share is loaded once for all of them, and no sum waits for itself."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from math import prod
 
 from tilesmith.scheduler.analysis.accesses import accesses
-from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_reductions
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import inner
-
-UNROLLED_TRIPS = 64
-"""Reductions of at most this many terms, all bounds constant, are written out as vectors, ..."""
-CONTRACTED_TRIPS = 8
-"""... those of contractions, whose operands other points read again, of at most this many, ..."""
-MOST_WRITTEN = 4096
-"""... if with those of reductions inside of them no more are."""
-
-
-def is_written_out(e: Reduce, most: int = UNROLLED_TRIPS) -> bool:
-    """True if the terms of a reduction, at most so many, are written out; those of others are a loop."""
-    terms = prod(map(trips, e.domain))
-    if terms > CONTRACTED_TRIPS and is_contraction(e):
-        return False
-    return 0 < terms <= most and terms * sum(map(_written, children(e))) <= MOST_WRITTEN
-
-
-def is_contraction(e: Reduce) -> bool:
-    """True if a reduction runs along one variable through two operands, as a product of matrices does: each of them
-    moves with a dim that the other does not move with, so that it is read again for every point along the other's."""
-    if len(e.domain) != 1:
-        return False
-    (r,) = e.domain
-    reads = [
-        {v.name for i in a.indices for v in walk(i) if isinstance(v, Var)} for a in walk(e) if isinstance(a, Access)
-    ]
-    moving = [names - {r.name} for names in reads if r.name in names]
-    return any(a - b and b - a for a, b in combinations(moving, 2))
-
-
-def _written(e: Expr) -> int:
-    """Terms of reductions that are written out for an expression; of a loop those of one iteration."""
-    inside = sum(map(_written, children(e)))
-    if not isinstance(e, Reduce):
-        return inside
-    terms = prod(map(trips, e.domain)) * max(1, inside)
-    return terms if terms <= MOST_WRITTEN else max(1, inside)
-
-
-def trips(r: RVar) -> int:
-    """Iterations, where the range is constant; a great many where it is not."""
-    return int(r.extent.value) if isinstance(r.extent, Const) and isinstance(r.lo, Const) else 1 << 30
-
-
-def has_long_reduction(stage: Stage, inlined: Mapping[str, Stage]) -> bool:
-    """True if a value of `stage`, or of a stage inlined in it, has a reduction that vectors run as a loop."""
-    if _long(stage) or not inlined:
-        return _long(stage) > 0
-    reads = {a.producer for a in accesses(stage)} & inlined.keys()
-    return any(has_long_reduction(inlined[name], inlined) for name in sorted(reads))
-
-
-def long_sums(stage: Stage, inlined: Mapping[str, Stage], executed: Mapping[str, float]) -> float:
-    """Reductions of a point of `stage` that vectors run as loops, with those of stages inlined in it, each as often as
-    it is `executed` a point."""
-    return _long(stage) + sum(n * _long(inlined[name]) for name, n in executed.items())
-
-
-@once
-def _long(stage: Stage) -> int:
-    return sum(not is_written_out(e) for e in reductions(stage))
 
 
 def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage]) -> bool:
@@ -108,7 +44,11 @@ def sums_alone(facts: Facts, name: str) -> bool:
     vectors lie along rows of what it reads, wherever in these the reduction moves: only vectors of several registers
     give it sums that do not wait for each other, and read several lines of a row at a time."""
     stage, along = facts.definitions[name], facts.stages[name].row
-    if along is None or _long(stage) != 1 or any(shares_loads(stage, d, along, {}) for d in stage.dims if d != along):
+    if (
+        along is None
+        or long_reductions(stage) != 1
+        or any(shares_loads(stage, d, along, {}) for d in stage.dims if d != along)
+    ):
         return False
     summed = False
     for a in accesses(stage):
@@ -126,7 +66,7 @@ def sums_alone(facts: Facts, name: str) -> bool:
 @once
 def _with_long_reductions(facts: Facts) -> frozenset[str]:
     """The stages whose values have reductions that vectors run as loops."""
-    return frozenset(name for name, stage in facts.definitions.items() if _long(stage))
+    return frozenset(name for name, stage in facts.definitions.items() if long_reductions(stage))
 
 
 def sums_together(

@@ -18,7 +18,7 @@ from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
 from tilesmith.scheduler.features.column_walks import columns, side_by_side
-from tilesmith.scheduler.features.dependence_chains import carried_by, chain
+from tilesmith.scheduler.features.dependence_chains import carried_by, chain, chain_of
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.flat_rows import flat_update, has_flat_rows
 from tilesmith.scheduler.features.fusion_group import Effective, Members
@@ -28,8 +28,8 @@ from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
 from tilesmith.scheduler.features.operation_counts import Typed, together, update_operations
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, composed
+from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.register_needs import register_need
-from tilesmith.scheduler.features.register_tiles import has_long_reduction
 from tilesmith.scheduler.features.streaming_stores import HELD, is_behind
 from tilesmith.scheduler.features.transposed_reads import looped_dims
 from tilesmith.scheduler.ir.memo import once
@@ -271,8 +271,41 @@ class WorkCounter:
             typed = update_operations(update, facts.estimates.trips, steady=steady) if steady else known.typed
             of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
             begun = times * rows * self._begun(name, update, loops)
-            found.append(Pass(*of, begun, steps, singles, times * size, touched, apart))
+            each = Pass(*of, begun, steps, singles, times * size, touched, apart)
+            found.append(each if across else self._with_others(name, n, each, run, vector))
         return tuple(found)
+
+    def _with_others(self, name: str, n: int, own: Pass, run: Run, vector: Vector | None) -> Pass:
+        """A pass with what it reads of others and computes of what is inline in it, where updates alone read these: of
+        that of a point its share."""
+        reading = self._reading(name)
+        if n not in reading or -1 in reading:
+            return own
+        facts, reads = self.counter.members.facts, self.counter.reads[name]
+        stage, definitions = facts.stages[name], facts.definitions
+        along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
+        share = stage.root_points / sum(stage.updates[u].iterations for u in reading)
+        others = together((times, facts.stages[p].typed) for p, times in reads.executed.items())
+        moved = (t for r in reads.reads for t in l1_transfers.loads(self.counter.members, r, along, self.registers, 1))
+        inside = self._chain_inside(name)
+        whole, after = chain_of(definitions[name].updates[n].values, facts.core.latency_cycles)
+        return own._replace(
+            operations=together([(1, own.operations), (share, others)]) if others else own.operations,
+            loads=stage.updates[n].own,
+            gathered=0.0,
+            transfers=tuple(t._replace(times=t.times * share) for t in moved),
+            latency=max(whole, inside + after),
+        )
+
+    def _reading(self, name: str) -> set[int]:
+        """The updates of a stage that read others, the first of which is 0; -1 are its values."""
+        found = accesses(self.counter.members.facts.definitions[name])
+        return {a.definition - 1 for a in found if a.producer != name}
+
+    def _chain_inside(self, name: str) -> float:
+        """The longest chain of what is inline in a stage."""
+        ends, stages = self._chains(name), self.counter.members.facts.stages
+        return max((ends[r.producer].whole for r in stages[name].reads if r.producer in ends), default=0.0)
 
     def _begun(self, name: str, update: Update, loops: UpdateLoops) -> float:
         """Beginnings of the loop over the vectors of an update, for each of their rows: none where another loop is
@@ -306,9 +339,7 @@ class WorkCounter:
     def _gathered(self, name: str, update: int, run: Run) -> float:
         """Elements that an iteration of an update, the first of which is 0, loads of others each lane at a place of its
         own. Those of a point are shared out among the updates that read others."""
-        stage = self.counter.members.facts.stages[name]
-        found = accesses(self.counter.members.facts.definitions[name])
-        reading = {a.definition - 1 for a in found if a.producer != name}
+        stage, reading = self.counter.members.facts.stages[name], self._reading(name)
         if update not in reading or -1 in reading:
             return 0.0
         times = sum(
@@ -341,14 +372,19 @@ class WorkCounter:
         known = _chains(facts)
         found = known.get(reads)
         if found is None:
-            ends: dict[str, Chain] = {}
-            for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
-                before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
-                whole, after = chain(facts.definitions[stage], facts.core.latency_cycles)
-                inside = [(b.whole + after, b.after + after) for b in before]
-                ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
-            found = known[reads] = ends[name]
+            found = known[reads] = self._chains(name)[name]
         return found
+
+    def _chains(self, name: str) -> dict[str, Chain]:
+        """The chains of the values of a stage, and of what is inline in it."""
+        facts, reads = self.counter.members.facts, self.counter.reads[name]
+        ends: dict[str, Chain] = {}
+        for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
+            before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
+            whole, after = chain(facts.definitions[stage], facts.core.latency_cycles)
+            inside = [(b.whole + after, b.after + after) for b in before]
+            ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
+        return ends
 
     def _needs(self, name: str) -> float:
         """Registers that a point of a stage needs while it is evaluated, with what is inline in it."""
@@ -493,6 +529,8 @@ class WorkCounter:
         if not facts.updates:
             return _Code(typed, loads, stores)
         if facts.passes:
+            if -1 not in self._reading(name):  # see `_with_others`
+                return _Code(facts.typed_before, (), stores)
             values = together([(1, facts.typed_before), *executed]) if executed else facts.typed_before
             return _Code(values, loads, stores)
         ways: list[tuple[Way, float]]

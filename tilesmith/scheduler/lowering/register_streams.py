@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
-from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.index import Index, divide, maximum, minimum
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Copy, Shuffle
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Compare, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import BOOL, UINT8
-from tilesmith.scheduler.lowering.index_vectorization import NotUniformBound, Places
+from tilesmith.scheduler.lowering.index_vectorization import ANYWHERE, NotUniformBound, Places
 from tilesmith.scheduler.lowering.lane_divergence import together
 
 Coordinates = tuple[Index, ...]
@@ -27,13 +27,20 @@ def mask_bits(stage: Stage, component: int) -> int:
     return max(compared, default=UINT8.bits)
 
 
+def _period(places: tuple[int, ...]) -> int:
+    """Lanes after which places go on in the same order."""
+    period = 1
+    while any(b - a != period for a, b in zip(places, places[period:], strict=False)):
+        period *= 2
+    return period
+
+
 @dataclass(slots=True)
 class Stream:
     """One row of a stage: `at` are its coordinates in the other dims.
 
-    The row of the output reaches from `lo` to `hi`; of this one `lo + oldest` to `hi + newest` are computed, in whole
-    vectors where readers permute these (`permuted`: both are then of the vectors that hold `lo` and `hi`), and
-    `lo + within[0]` to `hi + within[1]` are needed for certain. While the output's vector at x is computed, readers ask
+    The row of the output reaches from `lo` to `hi`; of this one `first` to `last` are needed at most, and
+    `lo + within[0]` to `hi + within[1]` for certain. While the output's vector at x is computed, readers ask
     for elements from x + `least` to the last of the vector at x + `most`, and the stream's own vector is the one at
     x + `lead`. Leads are whole vectors: what is loaded and stored on the way keeps its alignment. With `whole` nothing
     but needed elements may be computed without clamping every lane.
@@ -44,10 +51,9 @@ class Stream:
     at: Coordinates
     most: int
     least: int
-    newest: int
-    oldest: int
+    first: Index
+    last: Index
     within: tuple[int, int]
-    permuted: bool = False
     lead: int = 0
     whole: bool = False
     previous: list[Value] = field(default_factory=list)
@@ -65,7 +71,8 @@ class Streams:
     `reader` is the stream that is being computed: None is the output. `ahead` is how far ahead rows of rings are
     read from memory, `reach` from where to where, relative to the output's vector (None where that is not known),
     `before` are the names that there were before the row was planned, `part` is which of the vectors that one iteration
-    computes this is."""
+    computes this is. The row of the output reaches from one of its `ends` to the other, and `base` is where some
+    vector of the row begins."""
 
     dims: Mapping[str, int]
     stages: Mapping[str, Stage]
@@ -82,6 +89,8 @@ class Streams:
     output_whole: bool = False
     compute: Callable[[Stream], Value] | None = None
     part: int = 0
+    ends: tuple[Index, Index] = (ANYWHERE, ANYWHERE)
+    base: Index = ANYWHERE
     depth: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -151,22 +160,23 @@ class Streams:
 
     def _note(self, key: tuple[str, int, Coordinates], stage: Stage, places: tuple[int, ...]) -> None:
         r, size = self.reader, self.lanes
-        lead, newest, oldest, within, permuted = (
-            (0, 0, 0, (0, 0), False) if r is None else (r.lead, r.newest, r.oldest, r.within, r.permuted)
-        )
-        first, last = min(places) - lead, max(places) - lead
+        lead, within, (first, last) = (0, (0, 0), self.ends) if r is None else (r.lead, r.within, (r.first, r.last))
         shifts = [p - n - lead for n, p in enumerate(places)]
         within = within[0] + max(shifts), within[1] + min(shifts)
-        if permuted or min(shifts) < max(shifts):
-            permuted = True
-            oldest, newest = size * (oldest // size + first // size), size * (-(-newest // size) + last // size)
-        else:
-            oldest, newest = oldest + first, newest + first
-        most, least = max(places) - (size - 1), min(places)
-        s = self.known.setdefault(key, Stream(stage, key[1], key[2], most, least, newest, oldest, within))
-        s.most, s.least = max(s.most, most), min(s.least, least)
-        s.newest, s.oldest = max(s.newest, newest), min(s.oldest, oldest)
-        s.within, s.permuted = (min(s.within[0], within[0]), max(s.within[1], within[1])), s.permuted or permuted
+        if min(shifts) == max(shifts):
+            first, last = first + shifts[0], last + shifts[0]
+        else:  # of each period what any of its lanes reads
+            period = _period(places)
+            least, most = (end(p - lead for p in places[:period]) for end in (min, max))
+            first, last = (
+                self.base + divide(at - self.base, period).scaled(period) + moved
+                for at, moved in ((first, least), (last, most))
+            )
+        furthest, least = max(places) - (size - 1), min(places)
+        s = self.known.setdefault(key, Stream(stage, key[1], key[2], furthest, least, first, last, within))
+        s.most, s.least = max(s.most, furthest), min(s.least, least)
+        s.first, s.last = minimum(s.first, first), maximum(s.last, last)
+        s.within = min(s.within[0], within[0]), max(s.within[1], within[1])
 
     def _note_reach(self, buffer: Buffer, lane: Lane) -> None:
         shift = lane.base - self.row_base

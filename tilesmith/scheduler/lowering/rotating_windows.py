@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
@@ -149,12 +150,13 @@ class _Fused:
             constraints.append((lanes, self.base - w.held - self.lo))
             constraints.append((-lanes, self.hi - self.base + w.held - (lanes - 1)))
         # vectors start at base + lanes * k
-        ends = [(s.oldest - s.lead, s.newest - s.lead) for s in streams] + [(0, 0)] * self.row.emit_output
+        ends = [(s.first - s.lead, s.last - s.lead) for s in streams] + [(self.lo, self.hi)] * self.row.emit_output
         if not ends:
             return
-        self.roomy = self._roomy(streams, min(e[0] for e in ends), max(e[1] for e in ends))
-        k_first = b.let(divide(self.lo - self.base + min(e[0] for e in ends), lanes), f"{self.row.dim}_first")
-        k_last = b.let(divide(self.hi - self.base + max(e[1] for e in ends), lanes), f"{self.row.dim}_last")
+        lo, hi = reduce(minimum, (e[0] for e in ends)), reduce(maximum, (e[1] for e in ends))
+        self.roomy = self._roomy(streams, lo - self.lo, hi - self.hi)
+        k_first = b.let(divide(lo - self.base, lanes), f"{self.row.dim}_first")
+        k_last = b.let(divide(hi - self.base, lanes), f"{self.row.dim}_last")
         if self.clamped:
             k, body = self._iteration(streams, safe=True)
             b.emit(Loop(k, k_first, k_last, const(1), body, comment="vectors clamped lane by lane"))
@@ -198,6 +200,7 @@ class _Fused:
         rings = {name: at for name, (_, at) in self.row.rings.items()}
         streams = Streams(self.row.moving, self.stages, rings, base, self.lanes, planning, b, self.before, self.planned)
         streams.reach, streams.part = self.reach, part
+        streams.ends, streams.base = (self.lo, self.hi), self.base
         evaluator = Evaluator(b, self.sources, axis, streams=streams, exact=safe, safe=safe, roomy=self.roomy)
         return evaluator, Lane(base, tuple(range(self.lanes))), streams
 
@@ -257,9 +260,10 @@ class _Fused:
         first, last = self.margins(stage.name, box)
         for component in range(len(stage.types)):
             s = self.planned.setdefault(
-                (stage.name, component, at), Stream(stage, component, at, last, last, last, first, (first, last))
+                (stage.name, component, at),
+                Stream(stage, component, at, last, last, self.lo + first, self.hi + last, (first, last)),
             )
-            s.newest, s.oldest = max(s.newest, last), min(s.oldest, first)
+            s.first, s.last = minimum(s.first, self.lo + first), maximum(s.last, self.hi + last)
             s.within = min(s.within[0], first), max(s.within[1], last)
 
     def margins(self, name: str, box: Box) -> tuple[int, int]:
@@ -267,18 +271,19 @@ class _Fused:
         lo, hi = box[self.row.moving[name]]
         return (lo - self.lo).const, (hi - self.hi).const
 
-    def _roomy(self, streams: list[Stream], first: int, last: int) -> frozenset[str]:
+    def _roomy(self, streams: list[Stream], first: Index, last: Index) -> frozenset[str]:
         """The rings whose rows have all elements that the row loads and stores, needed or not: from the vector that
         holds `lo + first` to the one that holds `hi + last`, in terms of the output's."""
         found = set()
-        for name, (box, _) in self.row.rings.items():
+        for name, (box, _) in self.row.rings.items() if first.is_const and last.is_const else ():
             reach = self.reach.get(name, (0, 0))
             if reach is None or not self.row.room:
                 continue
             leads = [s.lead for s in streams if s.stage.name == name]
             least, most = min(reach[0], *leads), max(reach[1], *(lead + self.lanes - 1 for lead in leads))
             begin, end = self.margins(name, box)
-            enough = first - (self.lanes - 1) + least >= begin - self.row.room and last + most <= end + self.row.room
+            enough = first.const - (self.lanes - 1) + least >= begin - self.row.room
+            enough = enough and last.const + most <= end + self.row.room
             found |= {name} if enough else set()
         return frozenset(found)
 

@@ -19,7 +19,7 @@ from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.features.interleaved_channels import fours
 from tilesmith.scheduler.features.operation_counts import total
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.register_tiles import has_long_reduction
+from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.params import PARAMS
