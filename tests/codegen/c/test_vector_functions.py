@@ -584,3 +584,24 @@ def test_products_that_are_shifted_are_the_interpreters_and_in_vectors(type_: st
     images = {name: Image(column, (0,)) for name, column in zip("abc", columns, strict=False)}
     expected = interpret(pipeline, images, {}, {"out": ((0, len(found)),)})["out"][0]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "flags", [("-march=native",), ("-march=x86-64-v3",), ("-march=x86-64",)], ids=lambda f: f[0][7:]
+)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("type_", [f"{kind}{bits}" for bits in (8, 16, 32) for kind in ("uint", "int")])
+def test_floats_of_64_bits_become_integers_in_vectors(type_: str, compiler: str, flags: tuple[str, ...]) -> None:
+    """Truncated, the nearest end beyond it, 0 for NaN."""
+    pipeline, source = pointwise(f"{type_}(a(x))", ("float64",), 32)
+    ends = np.iinfo(type_)
+    near = [end + d for end in (ends.min, 0, ends.max) for d in (-1.5, -1, -0.999, -0.5, -0.0, 0.25, 0.5, 0.999, 1, 2)]
+    special = [*near, np.nan, np.inf, -np.inf, 1e300, -1e300, 2.0**31, 2.0**32, -(2.0**31) - 1, 2.0**52 + 1, 5e-324]
+    a = np.concatenate([special, np.random.default_rng(0).uniform(1.1 * ends.min - 9, 1.1 * ends.max, 1000)])
+    library = build(source, (*flags, "-O2", "-Wno-psabi"), compiler)
+    regions = {"out": ((0, len(a)),)}
+    status, got = call(library, source, pipeline, {"a": Image(a, (0,))}, {}, regions)
+    assert status == 0
+    expected = interpret(pipeline, {"a": Image(a, (0,))}, {}, regions)["out"][0]
+    np.testing.assert_array_equal(got["out"][0], expected)
+    assert not re.search(r"ts_f64_to_\w+\([^;]*\[1\]", source.code)

@@ -476,7 +476,7 @@ class Places(ABC):
         """A value as another type."""
         if value.type == type_:
             return value
-        if value.lanes > 1 and value.type.is_float and type_.is_integer and type_.bits <= 16:
+        if value.lanes > 1 and value.type.is_float and type_.is_integer and 2 * type_.bits <= value.type.bits:
             return self._narrowed(value, type_)
         mask = (value.type.bits if value.lanes > 1 else 0) if type_ == BOOL else 0
         return self.builder.define(
@@ -488,7 +488,8 @@ class Places(ABC):
         return self.builder.define(ops.Call(function, args), args[0].type, lanes)
 
     def _narrowed(self, value: Value, type_: ScalarType) -> Value:
-        """Floats to 8 or 16 bits as vectors: 0 for NaN, clamped to the range, truncated."""
+        """Floats to integers of half their bits at most, all of which are floats, as vectors: 0 for NaN, clamped to the
+        range, truncated."""
         t, lanes, define = value.type, value.lanes, self.builder.define
         number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
         value = define(ops.Select(number, value, literal(0, t)), t, lanes)

@@ -31,9 +31,16 @@ def cast(o: Operands, r: Value, a: Value, saturate: bool) -> str:
 
 
 def truncated(o: Operands, r: Value, a: Value) -> str:
-    """Floats within the range of an integer type of no more bits than `a` has."""
-    middle = ScalarType("int", a.type.bits)
-    ints = f"__builtin_convertvector({a.name}, {o.of(middle, r.lanes)})"
+    """Floats within the range of an integer type of half as many bits at most. `r` may have as many as they, from which
+    those are taken."""
+    if a.type != FLOAT64:
+        middle = ScalarType("int", a.type.bits)
+    else:
+        middle = INT32 if r.type.bits < INT32.bits or r.type == INT32 else ScalarType("int", 64)
+    if a.type.bits == middle.bits == 64:
+        ints = f"{o.function('to_i64', a.type, r.lanes)}({a.name})"
+    else:
+        ints = f"__builtin_convertvector({a.name}, {o.of(middle, r.lanes)})"
     return _steps(o, ints, middle, r.type, r.lanes)
 
 

@@ -62,6 +62,18 @@ INLINE $U $to_u32($F a) {
 }
 """
 
+_TO_I64 = """\
+/* Truncated, of numbers that 32 bits hold: of a large sum they are the last bits, where there is no instruction. */
+INLINE $I $to_i64($F a) {
+#if defined __SSE4_1__ && !defined __AVX512DQ__
+    const $F to_whole = ($F){0} + 0x1.8p52;
+    return ($I)$opaque($trunc(a) + to_whole) - ($I)to_whole;
+#else
+    return __builtin_convertvector(a, $I);
+#endif
+}
+"""
+
 _OPAQUE = """\
 /* The same, as compilers cannot know: what they know of sums would find that what rounding loses is 0. */
 INLINE $T $opaque($T a) {
@@ -139,6 +151,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fma": (_FMA, ()),
     "to_i32": (_TO_I32, ("pick",)),
     "to_u32": (_TO_U32, ("pick",)),
+    "to_i64": (_TO_I64, ("trunc", "opaque")),
     "to_f64": (_TO_F64, ()),
     "any_beyond": (_ANY_BEYOND, ()),
 }
