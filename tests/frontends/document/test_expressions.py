@@ -279,7 +279,7 @@ def test_argmin_as_a_stage(function: str) -> None:
 @pytest.mark.parametrize(
     ("written", "code", "column"),
     [
-        ("@b@ + 1", "type_error", 16),
+        ("@b@ + 1", "type_error", 1),
         ("x + @b@", "type_error", 5),
         ("@b@ * @b@", "type_error", 1),
         ("@b@ < True", "type_error", 1),

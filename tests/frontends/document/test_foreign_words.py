@@ -132,3 +132,14 @@ def test_what_is_no_name_is_not_taken_for_one_with_the_same_letters() -> None:
     for wrong, hint in (("qqq(x, y)", None), ("phtoo(x, y)", "photo"), ("phot(x, y)", "photo"), ("mni(1, 2)", "min")):
         document["stages"][0]["value"] = wrong
         assert [p.hint for p in _problems(document)] == [hint and f"did you mean {hint!r}?"]
+
+
+def test_bools_that_are_multiplied_and_loops_over_pairs() -> None:
+    """As NumPy takes them, and Python."""
+    for value in ("(img(x, y) > 3) * 2.0", "(img(x, y) > 3) * img(x, y)", "1 - (img(x, y) > 3)"):
+        (problem,) = _problems(_document(value))
+        assert problem.message.endswith("needs numbers, not bool.")
+        assert problem.hint is not None
+        assert "`a if condition else b`" in problem.hint
+    (problem,) = _problems(_document("sum(img(x + i, y + j) for i, j in range(3))"))
+    assert problem.hint == "write `for i in range(n) for j in range(m)`"

@@ -77,6 +77,12 @@ FUNCTIONS = {
     "float": "write float32(value)",
     "double": "write float64(value)",
     "uchar": "write uint8(value)",
+    "median": "of three write max(min(a, b), min(max(a, b), c))",
+    "std": "write sqrt(max(mean_of_squares - mean ** 2, 0))",
+    "var": "write mean_of_squares - mean ** 2",
+    "dot": "write sum(a(i) * b(i) for i in range(n))",
+    "cumsum": "write an update with a domain that reads the point before",
+    "len": "write input.extent.x, of an input and one of its dims",
     "convolve": "write sum(k(i) * f(x + i) for i in range(n))",
 }
 """Functions by their last name: `np.clip` and `clip` are one."""

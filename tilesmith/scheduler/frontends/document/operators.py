@@ -40,6 +40,13 @@ def binary(b: Context, node: ast.BinOp, left: Value, right: Value) -> Expr | Non
         return _shift(b, node, op, left, right)
     if op == "**" and (power := _integer_power(b, node, left, right)) is not False:
         return power
+    for operand, value in ((node.left, left), (node.right, right)):
+        if op not in ("&", "|", "^") and not isinstance(value, int | float) and value.type == BOOL:
+            hint = (
+                "write `a if condition else b`, or convert with uint8(...) or float32(...); and, or, not combine bools"
+            )
+            b.problem("type_error", f"'{op}' needs numbers, not bool.", operand, hint)
+            return None
     unified = b.unify((node.left, node.right), (left, right), f"'{op}'")
     if unified is None:
         return None
@@ -49,10 +56,6 @@ def binary(b: Context, node: ast.BinOp, left: Value, right: Value) -> Expr | Non
         if kind.is_float:
             b.problem("type_error", f"'{op}' needs integers or bools, not {kind}.", node)
             return None
-    elif kind.kind == "bool":
-        hint = "and, or, not, & and | combine bools; convert with uint8(...) to count"
-        b.problem("type_error", f"'{op}' needs numbers, not bool.", node, hint)
-        return None
     elif op == "/" and not kind.is_float:
         hint = "write // for integers, or convert with float32(...)"
         b.problem("type_error", f"'/' needs a floating operand, not {kind}.", node, hint)

@@ -264,7 +264,8 @@ class _Walk:
         for loop in node.generators:
             ranged = isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name)
             if not isinstance(loop.target, ast.Name) or loop.is_async:
-                self.problem("unsupported_syntax", "A loop of a reduction has one variable.", loop.target)
+                hint = "write `for i in range(n) for j in range(m)`" if isinstance(loop.target, ast.Tuple) else None
+                self.problem("unsupported_syntax", "A loop of a reduction has one variable.", loop.target, hint)
                 return [], frame, 1
             names.append(loop.target.id)
             if not (ranged and isinstance(loop.iter, ast.Call) and _is_range(loop.iter)):
