@@ -26,6 +26,7 @@ def sum_of(value: str, type: str = "uint8") -> Reduce:
         ("sum(uint16(a(4 * x + i - 1, 3 * y + j)) for j in range(3) for i in range(4))", "i", 32),
         ("sum(uint32(a(4 * x + i + 2, y)) for i in range(-3, 1))", "i", 32),
         ("sum(uint16(absd(a(8 * x + i, y + j), b(8 * x + i + j, y))) for i in range(8) for j in range(5))", "i", 64),
+        ("sum(uint16(absd(a(8 * x + i, y), b(8 * x + i + y % 9 - 4, y // 9))) for i in range(8))", "i", 64),
         ("sum(uint32(max(a(16 * x + i, y), a(0, y))) for i in range(16))", "i", 64),
     ],
 )
@@ -52,6 +53,7 @@ def test_sums_over_what_vectors_step_over(value: str, variable: str, bits: int) 
         "sum(uint16(a(2 * x + i, y)) * uint16(b(i, y)) for i in range(2))",
         "sum(uint16(a(2 * x + i, y) + b(x, y)) for i in range(2))",
         "sum(uint16(a(2 * x + i, y + i)) for i in range(2))",
+        "sum(uint16(a((2 * x + i) % 8, y)) for i in range(2))",
         "sum(int16(a(2 * x + i, y)) - 7 for i in range(2))",
         "sum(uint16(a(2 * x + i, y)) for i in range(2) if i < 1)",
         "max(a(2 * x + i, y) for i in range(2))",

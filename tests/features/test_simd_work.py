@@ -977,6 +977,24 @@ def test_a_step_waits_for_those_before_it_in_the_loop_that_carries(value: str, c
     assert found == cycles
 
 
+def test_neighbours_that_are_summed_are_vectors_wherever_a_remainder_moves_them() -> None:
+    """Blocks of eight, displaced by what `k` says."""
+    of = load(
+        {
+            "format": 1, "name": "displaced",
+            "inputs": [{"name": n, "type": "uint8", "dims": ["x", "y"]} for n in "ab"],
+            "stages": [{"name": "out", "dims": ["x", "y", "k"], "value":
+                        "sum(uint16(absd(a(8 * x + p, y), b(8 * x + p + k % 9, y + k // 9))) for p in range(8))"}],
+            "outputs": ["out"], "estimates": {"out": [[0, 640], [0, 64], [0, 81]]},
+        }
+    )  # fmt: skip
+    platform = catalog.get("i7-6700")
+    (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+    work = counts.stages[-1].work
+    assert work is not None
+    assert {t.way for t in work.loads} == {"unaligned"}
+
+
 def interleaved(value: str) -> Work:
     """The work of an output of three interleaved channels that is computed at root."""
     dims, storage, size = ["x", "y", "c"], ["c", "x", "y"], [[0, 640], [0, 64], [0, 3]]

@@ -30,6 +30,20 @@ SUMS = {
         3,
         "sum(uint16(absd(a(8 * x + i, y + j), a(8 * x + i + u, y))) for i in range(8) for j in range(9))",
     ),
+    "displaced": (
+        "uint8",
+        8,
+        9,
+        "sum(uint16(absd(a(8 * x + i, y + j), a(8 * x + i + u % 3 - 1, y + j + u // 3 - 1)))"
+        " for i in range(8) for j in range(8))",
+    ),
+    "least": (
+        "uint8",
+        8,
+        1,
+        "argmin(sum(int32(absd(a(8 * x + i, y + j), a(8 * x + i + k % 5 - 2, y + j + k // 5 - 2))) for i in range(8)"
+        " for j in range(8)) for k in range(25))[0]",
+    ),
     "sixteens": ("uint8", 16, 3, "sum(uint16(absd(a(16 * x + i, y), a(16 * x + i + u - 1, y))) for i in range(16))"),
 }
 

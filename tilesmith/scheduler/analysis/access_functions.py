@@ -246,7 +246,11 @@ def _unwrapped(e: Expr, env: Mapping[str, Span]) -> Span:
         case Binary(op="//", left=a, right=Const(value=k)) if k != 0:
             quotient = _divided(span_of(a, env), abs(int(k)))
             return quotient if k > 0 else _scaled(quotient, -1)
-        case Binary(op="%", right=Const(value=k)):
+        case Binary(op="%", left=a, right=Const(value=k)):
+            of = span_of(a, env)
+            if k > 0 and of.var is None and of.lo is not None and of.lo == of.hi == int(of.lo):
+                place = int(of.lo) % int(k)
+                return constant(place, place)
             return constant(0, max(abs(int(k)) - 1, 0))
         case Binary(op="&", right=Const(value=k)) | Binary(op="&", left=Const(value=k)) if k >= 0:
             return constant(0, int(k))

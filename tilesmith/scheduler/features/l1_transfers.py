@@ -43,6 +43,8 @@ def loads(
     parts = _table(producer, read, run)
     if parts:
         return (Transfer("table", size, times, parts),)
+    if grouped and run.lanes > 1 and any(s.var == run.row for s in read.roughly):
+        return (Transfer("unaligned", size, times),)
     along = read.beside if read.beside is not None and read.beside[:2] == (run.row, producer.storage[0]) else None
     if along is not None and along.period > 2 * run.lanes:  # of shorter ones the spans say as much
         return _beside(along, size, times, run.lanes)
@@ -61,8 +63,6 @@ def loads(
     if not moving:
         return (Transfer("uniform", size, times),)
     spans = [s for s in read.roughly if s.var == run.row]
-    if grouped and run.lanes > 1:
-        return (Transfer("unaligned", size, times),)
     for order in read.orders:
         if order.dim == run.row and run.lanes % order.period and spans[0].rate >= 1:  # another one in each vector
             near = order.in_order and float(spans[0].width) + run.lanes * (float(spans[0].rate) - 1) <= run.lanes
