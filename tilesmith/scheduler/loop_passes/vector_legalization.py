@@ -27,6 +27,9 @@ from tilesmith.scheduler.ir.loop.traversal import values_of, with_operands, with
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
+_PACKED_BITS = 32
+"""Integers with a sign of up to so many bits are saturated as two vectors become one."""
+
 Pieces = dict[tuple[str, int], tuple[Value, ...]]
 """Values by name, as pieces of so many lanes."""
 
@@ -212,17 +215,20 @@ class _Splitter:
         if truncates:
             middle = [replace(self._fresh(p, p.lanes), type=ScalarType("int", bits)) for p in parts]
             parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
-        if isinstance(op, ops.Cast) and op.saturate:
+        saturates = isinstance(op, ops.Cast) and op.saturate
+        packs = saturates and a.type.kind == "int" and bits <= _PACKED_BITS
+        if saturates and not packs:
             parts = tuple(self._clamped(p, r.type) for p in parts)
         while bits > _bits(r) and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:
             bits //= 2
+            end = r.type if packs and bits == _bits(r) else parts[0].type
             parts = tuple(
-                self._emit(_sized(self._fresh(x, 2 * x.lanes), bits), ops.Narrow(x, y))
+                self._emit(_sized(replace(self._fresh(x, 2 * x.lanes), type=end), bits), ops.Narrow(x, y, packs))
                 for x, y in zip(parts[::2], parts[1::2], strict=True)
             )
         wanted = self._named(r) if self._is_wide(r) else (r,)
         for part, value in zip(wanted, parts, strict=True):
-            self._emit(part, ops.ResizeMask(value) if r.type == BOOL else ops.Cast(value))
+            self._emit(part, ops.ResizeMask(value) if r.type == BOOL else ops.Cast(value, packs))
         return True
 
     def _clamped(self, p: Value, t: ScalarType) -> Value:

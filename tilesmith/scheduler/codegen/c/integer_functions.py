@@ -23,6 +23,8 @@ MEAN = "rounding_halving_add"
 SATURATING = ("sat_add", "sat_sub")
 MULHI = "mulhi"
 """The upper halves of the products of elements of 16 and of uint32."""
+PACKED = "packed"
+"""Two vectors of integers with a sign as one of half their bits, saturated."""
 BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
 
@@ -87,7 +89,7 @@ _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 
 def is_integer_function(name: str) -> bool:
     """True for the names of these functions, where their type is one of integers."""
-    return name in BINARY or name == "madd" or name.startswith(("from_", *_SUMS))
+    return name in (*BINARY, "madd", PACKED) or name.startswith(("from_", *_SUMS))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -102,6 +104,8 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
         return [("uint", b, lanes * t.bits // b) for b in _LETTERS if first <= b < t.bits]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
+    if name == PACKED:
+        return [("int", 2 * t.bits, lanes // 2)]
     if name == MULHI:
         return [(kind, 2 * t.bits, lanes // 2) for kind in ("int", "uint")]
     return []
@@ -122,6 +126,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         return _sums(_source_bits(name), t, lanes, c_name, name.startswith("sads_"))
     if name == "madd":
         return _madd(lanes, c_name)
+    if name == PACKED:
+        return _packed(t, lanes, c_name)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
     words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX", "bits": str(t.bits)}
     words |= {"W": vector("uint", 2 * t.bits, lanes // 2), "V": vector("int", 2 * t.bits, lanes // 2)}
@@ -221,6 +227,35 @@ def _madd(lanes: int, c_name: str) -> str:
         f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
     )
     return f"INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
+
+
+def _packed(t: ScalarType, lanes: int, c_name: str) -> str:
+    """Two vectors as one, saturated. Registers of 32 bytes and more are packed by parts of 16 bytes, whose halves are
+    then put into order."""
+    own, taken, size = vector(t.kind, t.bits, lanes), vector("int", 2 * t.bits, lanes // 2), t.bytes * lanes
+    instructions: Instructions = []
+    if size in (16, 32, 64):
+        declared, raw = _raw(t.bits, lanes) if size == 64 else ("", "")
+        halves = [*range(0, size // 8, 2), *range(1, size // 8, 2)]
+        stem = f"__builtin_ia32_pack{'ss' if t.kind == 'int' else 'us'}{_LETTERS[2 * t.bits]}{_LETTERS[t.bits]}"
+        packed = f"{stem}512_mask(a, b, ({raw}){{0}}, -1)" if size == 64 else f"{stem}{8 * size}(a, b)"
+        where = "__SSE4_1__" if size == 16 and (t.kind, t.bits) == ("uint", 16) else _WHERE[size]
+        if size == 16:
+            text = f"    return ({own}){packed};\n"
+        else:
+            declared += f"    typedef long long halves __attribute__((vector_size({size})));\n"
+            order = ", ".join(map(str, halves))
+            text = f"    return ({own})__builtin_shuffle((halves){packed}, (halves){{{order}}});\n"
+        instructions.append((in_gcc(where), declared + text))
+    low, high = (f"({taken}){{0}} {'+' if end >= 0 else '-'} {abs(end)}" for end in (t.min, t.max))
+    even = ", ".join(map(str, range(0, 2 * lanes, 2)))
+    text = (
+        f"    const {taken} low = {low}, high = {high};\n"
+        f"    a = (a & (a < high)) | (high & ~(a < high)), b = (b & (b < high)) | (high & ~(b < high));\n"
+        f"    a = (a & (a > low)) | (low & ~(a > low)), b = (b & (b > low)) | (low & ~(b > low));\n"
+        f"    return __builtin_shufflevector(({own})a, ({own})b, {even});\n"
+    )
+    return f"INLINE {own} {c_name}({taken} a, {taken} b) {{\n{_instead(instructions, text)}}}\n"
 
 
 # instructions ------------------------------------------------------------

@@ -50,7 +50,8 @@ def expression(o: Operands, d: Define) -> str:
             return _sum_neighbours(o, r, op)
         case ops.Narrow(a=a, b=b):
             half = types.type_of(Value(r.type, r.lanes // 2, "", None, r.mask_bits))
-            return f"({types.type_of(r)})(convert_{half}({a.name}), convert_{half}({b.name}))"
+            convert = f"convert_{half}_sat" if op.saturate else f"convert_{half}"
+            return f"({types.type_of(r)})({convert}({a.name}), {convert}({b.name}))"
         case ops.WidenPart(a=a, part=part):
             picks = [(0, p) for p in range(part, a.lanes, a.lanes // r.lanes)]
             return f"convert_{types.type_of(r)}({o.picked(Value(a.type, r.lanes), (a.name,), picks)})"

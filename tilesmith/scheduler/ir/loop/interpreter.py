@@ -381,7 +381,8 @@ class _Machine:
             case ops.Truncate():
                 return self.value(op.a, n).astype(r.type.numpy)
             case ops.Narrow():
-                return np.concatenate([self.value(x, n // 2) for x in (op.a, op.b)]).astype(r.type.numpy)
+                both = np.concatenate([self.value(x, n // 2) for x in (op.a, op.b)])
+                return semantics.convert(both, op.a.type, r.type, True) if op.saturate else both.astype(r.type.numpy)
             case ops.WidenPart():
                 groups = self.value(op.a, op.a.lanes).reshape(n, -1)
                 return semantics.convert(groups[:, op.part], op.a.type, r.type, False)

@@ -95,10 +95,12 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """The lanes of two vectors of integers, or of masks, as half as wide: their low halves."""
+    """The lanes of two vectors of integers, or of masks, as half as wide: their low halves, or, of integers with a
+    sign that `saturate`, the nearest values of the result's type."""
 
     a: Value
     b: Value
+    saturate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ FORMATS: dict[type, str] = {
     # conversions
     ops.Cast: "cast {a} {saturate?}",
     ops.Truncate: "truncate {a}",
-    ops.Narrow: "narrow {a}, {b}",
+    ops.Narrow: "narrow {a}, {b} {saturate?}",
     ops.WidenPart: "widen_part {a} part {part}",
     ops.ResizeMask: "resize_mask {a}",
     ops.Broadcast: "broadcast {a}",

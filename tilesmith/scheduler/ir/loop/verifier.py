@@ -332,6 +332,8 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
         case ops.Narrow():
             half = _bits(op.a) == _bits(op.b) == 2 * _bits(r) and op.a.lanes == op.b.lanes
             _require(half and 2 * op.a.lanes == lanes, place, "two vectors become one of half their bits")
+            signed = op.a.type.kind == op.b.type.kind == "int" and op.a.type.bits <= 32 and r.type.is_integer
+            _require(signed or not op.saturate, place, "integers of up to 32 bits, with a sign, saturate")
         case ops.WidenPart():
             integers = op.a.type.is_integer and r.type.is_integer and lanes > 1
             group = op.a.lanes // lanes
