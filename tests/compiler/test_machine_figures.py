@@ -70,6 +70,7 @@ OF = {
         scheduler/codegen/c/vector_shifts: _REGISTERS
         scheduler/codegen/c/windows: _SHORTEST _PLACE_BITS
         scheduler/loop_passes/gather_pairing: FOUR_LANES
+        scheduler/loop_passes/vector_legalization: _PACKED_BITS
         scheduler/features/transposed_reads: SHUFFLED_BYTES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
@@ -126,6 +127,7 @@ OF = {
         scheduler/analysis/separability: _FEWEST
         scheduler/analysis/sliding_windows: LONGEST_PERIOD WARM_UP_LIMIT FAR
         scheduler/analysis/translation_equivalence: _FURTHEST
+        scheduler/frontends/document/names: ALIKE
         scheduler/frontends/document/parser: _ATTEMPTS
         scheduler/frontends/halide/document: _FEW
         scheduler/frontends/halide/shared_parts: LARGE _WORTH
