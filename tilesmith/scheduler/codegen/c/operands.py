@@ -154,3 +154,9 @@ class Operands:
         if t.kind == "int":
             return f"({a} & {mask}) | ({b} & ~{mask})"
         return f"({self.of(t, lanes)})((({i}){a} & {mask}) | (({i}){b} & ~{mask}))"
+
+    def chosen_or_zero(self, t: ScalarType, lanes: int, mask: str, a: str) -> str:
+        """Lanes of the vector a where the mask is set, else 0."""
+        if t.kind == "int":
+            return f"{a} & {mask}"
+        return f"({self.of(t, lanes)})(({self.vector('int', t.bits, lanes)}){a} & {mask})"

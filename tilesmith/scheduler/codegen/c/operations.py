@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import copysign
+
 from tilesmith.scheduler.codegen.c import integer_division
 from tilesmith.scheduler.codegen.c.addresses import address, index, permutation
 from tilesmith.scheduler.codegen.c.conversions import cast, truncated
@@ -86,7 +88,17 @@ def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
     x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
     if c.lanes == 1:
         return f"{o.name(c)} ? {x} : {y}"
-    return o.chosen(r.type, r.lanes, o.mask(c, r.type.bits, r.lanes), x, y)
+    mask = o.mask(c, r.type.bits, r.lanes)
+    if _is_zero(b):
+        return o.chosen_or_zero(r.type, r.lanes, mask, x)
+    if _is_zero(a):
+        return o.chosen_or_zero(r.type, r.lanes, f"~{mask}", y)
+    return o.chosen(r.type, r.lanes, mask, x, y)
+
+
+def _is_zero(v: Value) -> bool:
+    """True of the number that has no bit set: -0.0 has one."""
+    return v.literal is not None and v.literal == 0 and copysign(1.0, v.literal) > 0
 
 
 def _widened(o: Operands, r: Value, op: ops.WidenPart) -> str:
