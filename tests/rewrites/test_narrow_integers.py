@@ -56,6 +56,20 @@ NARROWED = [
     # to convert the result takes as much as to convert what is read
     ("int32(a(x)) * n", "int32(a(x)) * n"),
     ("sum(int32(a(x + r)) * r for r in range(4))", "int32(sum(int16(a(x + r)) * int16(r) for r in range(4)))"),
+    # counts of bytes are bytes, where they fit
+    (
+        "sum(1 if a(x + r) < b(x) else 0 for r in range(255))",
+        "int32(sum((uint8(1) if a(x + r) < b(x) else uint8(0)) for r in range(255)))",
+    ),
+    (
+        "sum(1 if a(x + r) < b(x) else 0 for r in range(256))",
+        "int32(sum(int16(uint8(1) if a(x + r) < b(x) else uint8(0)) for r in range(256)))",
+    ),
+    # of what is wider vectors have fewer lanes
+    (
+        "sum(1 if float32(a(x + r)) < sqrt(float32(b(x))) else 0 for r in range(9))",
+        "int32(sum(int16(uint8(1) if float32(a(x + r)) < sqrt(float32(b(x))) else uint8(0)) for r in range(9)))",
+    ),
     ("float32(uint32(a(x)) * 70000)", "float32(int32(a(x)) * 70000)"),
     # terms of a sum that stays wide stay products of what is short
     ("int32(a(x)) * 2 + int32(b(x)) * 9000", "int32(a(x)) * 2 + int32(b(x)) * 9000"),

@@ -306,7 +306,7 @@ class _Narrowing:
                 return self._exact(e, t, e.args, lambda p, of: Call(e.function, tuple(p), of))
             case Call(function="abs" | "absd") if self._fits(e, ScalarType("int", t.bits)):
                 return self._exact(e, t, e.args, lambda p, of: Call(e.function, tuple(p), of))
-            case Reduce(op="sum") if not bytes_alone:
+            case Reduce(op="sum") if not bytes_alone or self._is_count_of_bytes(e, t):
                 where = None if e.where is None else self._same(e.where)
                 return self._modulo(t, (e.body,), lambda p: Reduce(e.op, p[0], e.domain, where, e.component, t), True)
             case Reduce(op="min" | "max", where=None) if all(r.name in self._loops for r in e.domain):
@@ -347,6 +347,14 @@ class _Narrowing:
     def _is_of_bytes(self, e: Binary, t: ScalarType) -> bool:
         """True for an operation of vectors of bytes whose operands are bytes of that type."""
         return e.op in _OF_BYTES and self._fits(e.left, t) and self._fits(e.right, t)
+
+    def _is_count_of_bytes(self, e: Reduce, t: ScalarType) -> bool:
+        """True for a sum that fits a type of bytes with all its terms, which are made of bytes alone: how many pass a
+        threshold. What is made of wider elements comes in vectors of fewer lanes, and stays in these."""
+        if not (self._fits(e, t) and self._fits(e.body, t)):
+            return False
+        made = [self._low(e.body, t).value, *([] if e.where is None else [self._same(e.where)])]
+        return all(part.type.bits == 8 for value in made for part in parts_of_value(value))
 
     # facts ------------------------------------------------------------
 
