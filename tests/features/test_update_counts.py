@@ -89,6 +89,29 @@ def test_what_is_inline_in_an_update_is_computed_in_each_of_its_iterations() -> 
     assert loads == {"s": (64, 8 * 32 * 64), "v": (64 * 32, 8 * 32 * 64)}
 
 
+POOLED = """
+format: 1
+name: pooled
+inputs:
+  - {name: a, type: float32, dims: [x, k]}
+  - {name: w, type: float32, dims: [k, c]}
+stages:
+  - {name: conv, dims: [x, c], value: "sum(a(x, k) * w(k, c) for k in range(0, 96))"}
+  - {name: out, dims: [x, c], value: "max(conv(2 * x, c), conv(2 * x + 1, c))"}
+outputs: [out]
+estimates: {a: [[0, 512], [0, 96]], w: [[0, 96], [0, 32]], out: [[0, 256], [0, 32]]}
+"""
+
+
+def test_long_sums_of_a_point_share_what_they_load_where_points_are_computed_together() -> None:
+    """Of one point each is a loop; of several all are in one, where a weight is loaded once for both sums of a channel,
+    and an element of the image once for four channels."""
+    members = members_of(gather(normalise(load_text(POOLED))), "out", ("conv", "out"))
+    for together, loads in ((1, {"a": 2 * 96.0, "w": 2 * 96.0}), (4, {"a": 2 * 96 / 4, "w": 96.0})):
+        reads = effective(members, frozenset({"conv"}), {"c": together} if together > 1 else {})["out"].reads
+        assert {r.producer: r.executed for r in reads} == loads
+
+
 def test_updates_alone_are_charged_for_what_only_they_read() -> None:
     """The values load nothing, and the terms of an inline sum wait for each other in each iteration."""
     of = load_text(

@@ -267,7 +267,9 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
             via = _shared(facts, via, unrolled)
         evaluations[via.producer] = via.points
         executed[via.producer] = via.executed
-        stage, long = facts.stages[via.producer], long_reductions(facts.definitions[via.producer]) > 0
+        # of points that are computed together all sums are in one loop
+        stage = facts.stages[via.producer]
+        long = not unrolled and long_reductions(facts.definitions[via.producer]) > 0
         for read in stage.reads:
             reached = inlined_read(read, via, stage.dims, along, long)
             if reached.producer in found:
