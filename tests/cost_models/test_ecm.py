@@ -525,7 +525,7 @@ def test_short_columns_stay() -> None:
 
 
 def test_lines_along_a_row_of_a_column_are_followed() -> None:
-    """Where a row is walked along before the next, only its first line is late."""
+    """The first line of a row alone is late where it is walked along before the next."""
     lines = 4e6
     across, along = (
         terms(counts(work(columns=(Column(8192 + 64, 1700, touched),), loaded=(lines * 64,) * 2)), machine())["memory"]

@@ -80,7 +80,7 @@ estimates: {s: [[0, 64], [0, 512]], v: [[0, 32], [0, 64]], n: [[0, 512]]}
 
 
 def test_what_is_inline_in_an_update_is_computed_in_each_of_its_iterations() -> None:
-    """Whether or not they differ in its place: those that do not read it again, with all that it reads in a loop."""
+    """Iterations that do not differ in its place read it again, with all that it reads in a loop."""
     facts = gather(normalise(load_text(ATTENTION)))
     members = members_of(facts, "n", ("o", "n"))
     inline = effective(members, frozenset({"o"}))["n"]
@@ -104,8 +104,8 @@ estimates: {a: [[0, 512], [0, 96]], w: [[0, 96], [0, 32]], out: [[0, 256], [0, 3
 
 
 def test_long_sums_of_a_point_share_what_they_load_where_points_are_computed_together() -> None:
-    """Of one point each is a loop; of several all are in one, where a weight is loaded once for both sums of a channel,
-    and an element of the image once for four channels."""
+    """Sums of one point are a loop each; those of several are all in one, where a weight is loaded once for both sums
+    of a channel, and an element of the image once for four channels."""
     members = members_of(gather(normalise(load_text(POOLED))), "out", ("conv", "out"))
     for together, loads in ((1, {"a": 2 * 96.0, "w": 2 * 96.0}), (4, {"a": 2 * 96 / 4, "w": 96.0})):
         reads = effective(members, frozenset({"conv"}), {"c": together} if together > 1 else {})["out"].reads

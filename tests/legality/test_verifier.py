@@ -134,7 +134,7 @@ def test_registers_are_read_by_shifts_along_the_row(read: str) -> None:
 
 @pytest.mark.parametrize("read", ["b(x, y) + a(x - x % 3, y)", "b(x // 16 * 16 + (x + 8) % 16, y)", "b(x - x % 3, y)"])
 def test_registers_are_read_in_the_same_order_in_each_vector(read: str) -> None:
-    """Of eight lanes: by themselves, and through what is inline."""
+    """Orders of eight lanes: by themselves, and through what is inline."""
     stages = [{"name": "a", "value": "image(x, y) * 3"}, {"name": "b", "value": "a(x + 1, y) * 2"}]
     of, schedule = _row([*stages, {"name": "c", "value": read}], (*_in_registers("a"), Placement("b", INLINE, INLINE)))
     _refused(schedule, "beside registers 'a' is read in another order in each vector", of)

@@ -86,7 +86,7 @@ def test_neighbours_in_a_table_that_begins_where_its_memory_does() -> None:
 
 @pytest.mark.parametrize(("more", "paired"), [(1, True), (241, False)])
 def test_sums_of_bytes_are_neighbours_where_they_do_not_wrap(more: int, paired: bool) -> None:
-    """Of a stage that is at most 15, as cells of a grid are: 1 more is the next, 241 more may be 0."""
+    """A stage that is at most 15, as cells of a grid are: 1 more is the next, 241 more may be 0."""
     document = {
         "format": 1,
         "name": "sliced",

@@ -103,7 +103,7 @@ def test_where_no_point_may_be_visited_twice_none_is(x0: int, x1: int) -> None:
 
 @pytest.mark.parametrize(("points", "lanes"), [(1, None), (2, 2), (3, 2), (7, 4), (8, 8), (9, 8)])
 def test_rows_of_known_length_have_no_vectors_that_are_longer(points: int, lanes: int | None) -> None:
-    """What is seldom run would be all that is run, and compilers find that out: the loop around it is cold for them."""
+    """Code that is marked as seldom run would be all that runs: compilers would take the loop around it for cold."""
     bounds = {"x": (sym("x0"), sym("x0") + (points - 1)), "y": (sym("y0"), sym("y1"))}
     patterns: list[int] = []
 

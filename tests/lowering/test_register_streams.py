@@ -26,6 +26,17 @@ def streams(b: Builder, planning: bool) -> Streams:
     return Streams({"out": 0}, {"out": STAGE}, {}, sym("x"), LANES, planning, b, frozenset(), ends=ends)
 
 
+def one_ahead() -> tuple[Builder, Streams, Value, Value]:
+    """Streams of a row that is computed a vector ahead: with that vector, and the one before it."""
+    b = builder()
+    own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
+    row = streams(b, planning=False)
+    row.known["out", 0, ()] = stream(LANES, 0)
+    row.known["out", 0, ()].previous = [before]
+    row.compute = lambda _: own
+    return b, row, own, before
+
+
 @pytest.mark.parametrize(
     ("value", "bits"), [("f(x)", 0), ("uint8(f(x)) > 3", 8), ("uint8(f(x)) > 3 and f(x) > 0.5", 32)]
 )
@@ -50,7 +61,7 @@ def test_planning_notes_how_far_readers_reach() -> None:
 
 
 def test_planning_notes_what_is_needed_where_lanes_are_in_another_order() -> None:
-    """Of each period all of it at most; for certain what any lane reads from there on."""
+    """A row needs whole periods at most, and for certain what any lane reads from there on."""
     planned = streams(builder(), planning=True)
     assert planned.read("out", 0, (Lane(sym("x") + 2, (3, 2, 1, 0, 7, 6, 5, 4)),)) is not None
     found = planned.known["out", 0, ()]
@@ -61,12 +72,7 @@ def test_planning_notes_what_is_needed_where_lanes_are_in_another_order() -> Non
 
 
 def test_lanes_in_another_order_are_picked_from_the_vectors_that_have_them() -> None:
-    b = builder()
-    own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
-    row = streams(b, planning=False)
-    row.known["out", 0, ()] = stream(LANES, 0)
-    row.known["out", 0, ()].previous = [before]
-    row.compute = lambda _: own
+    b, row, _, before = one_ahead()
     picked = row.read("out", 0, (Lane(sym("x"), tuple(reversed(range(LANES)))),))
     assert b.scopes[0].statements == [Define(picked, Shuffle(before, before, tuple(reversed(range(LANES)))))]
 
@@ -80,12 +86,7 @@ def test_what_is_not_along_the_row_is_not_at_hand() -> None:
 
 
 def test_a_shift_takes_lanes_of_two_vectors() -> None:
-    b = builder()
-    own, before = Value(FLOAT32, LANES, "own"), Value(FLOAT32, LANES, "before")
-    row = streams(b, planning=False)
-    row.known["out", 0, ()] = stream(LANES, 0)
-    row.known["out", 0, ()].previous = [before]
-    row.compute = lambda _: own
+    b, row, own, before = one_ahead()
     assert row.read("out", 0, (Lane(sym("x") + LANES, tuple(range(LANES))),)) is own
     assert row.read("out", 0, (Lane(sym("x"), tuple(range(LANES))),)) is before
     moved = row.read("out", 0, (Lane(sym("x") + 3, tuple(range(LANES))),))
