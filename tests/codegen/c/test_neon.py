@@ -14,7 +14,7 @@ from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.scheduler.codegen.c import neon
-from tilesmith.scheduler.codegen.c.integer_functions import definition, types_of, widening
+from tilesmith.scheduler.codegen.c.integer_functions import ABS, definition, types_of, widening
 from tilesmith.scheduler.codegen.c.types import vector
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
@@ -80,7 +80,7 @@ static int check_{name}(void) {{
         const {own} found = {name}(va);
         memcpy(got, &found, sizeof got);
         for (int n = 0; n < {lanes}; n++)
-            if (got[n] != ({t})a[n]) return puts("{name}"), 1;
+            if (got[n] != ({t})({exact})) return puts("{name}"), 1;
     }}
     return 0;
 }}
@@ -124,7 +124,12 @@ def program() -> str:
             if lanes > 1:
                 declared.add((s.kind, s.bits, lanes))
                 taken = vector(s.kind, s.bits, lanes)
-                add(widening(s), t, lanes, ALONE, ends=ends(s), s=f"{s.name}_t", taken=taken)
+                add(widening(s), t, lanes, ALONE, ends=ends(s), s=f"{s.name}_t", taken=taken, exact="a[n]")
+        for t in TYPES:
+            if t.kind == "int" and t.bits < 64:
+                words = {"s": f"{t.name}_t", "taken": vector("int", t.bits, size // t.bytes)}
+                exact = "a[n] < 0 ? -(wide)a[n] : a[n]"
+                add(ABS, t, size // t.bytes, ALONE, ends=ends(t), exact=exact, **words)
     types = [
         f"typedef {kind}{bits}_t {vector(kind, bits, lanes)} __attribute__((vector_size({bits // 8 * lanes})));\n"
         for kind, bits, lanes in sorted(declared)
@@ -156,7 +161,7 @@ def test_values(level: str, compiler: str, tmp_path: Path) -> None:
     [
         ("min", "uint8", "umin"), ("max", "int32", "smax"), ("rounding_halving_add", "uint8", "urhadd"),
         ("rounding_halving_add", "int16", "srhadd"), ("sat_add", "uint16", "uqadd"), ("sat_add", "int64", "sqadd"),
-        ("sat_sub", "uint8", "uqsub"), ("sat_sub", "int8", "sqsub"),
+        ("sat_sub", "uint8", "uqsub"), ("sat_sub", "int8", "sqsub"), (ABS, "int16", "abs"), (ABS, "int32", "abs"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from support.native import build, call, source_of
 from support.vectors import FLAGS, MACHINES, pairs
 
 from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.integer_functions import ABS, definition
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 pytestmark = pytest.mark.slow
@@ -72,7 +75,7 @@ def test_floats_become_integers(to: str, compiler: str) -> None:
 IDIOMS = (
     "sat_add(a(x), b(x))", "sat_sub(a(x), b(x))", "halving_add(a(x), b(x))", "rounding_halving_add(a(x), b(x))",
     "absd(a(x), b(x))", "sat_add(a(x), 5)", "min(a(x), b(x))", "max(b(x), a(x))", "popcount(a(x))",
-    "count_leading_zeros(a(x))", "count_trailing_zeros(a(x))",
+    "count_leading_zeros(a(x))", "count_trailing_zeros(a(x))", "abs(a(x))",
 )  # fmt: skip
 SHIFTS = ("rounding_shift_right(a(x), 3)", "rounding_shift_right(a(x), 0)", "a(x) << 2", "a(x) >> 1")
 COUNTED = ("a(x) << {}(b(x))", "a(x) >> {}(b(x))", "a(x) << x % 4 * 2", "a(x) >> x % 4 * 2", "a(x) >> int32(b(x) & 7)")
@@ -605,3 +608,21 @@ def test_floats_of_64_bits_become_integers_in_vectors(type_: str, compiler: str,
     expected = interpret(pipeline, {"a": Image(a, (0,))}, {}, regions)["out"][0]
     np.testing.assert_array_equal(got["out"][0], expected)
     assert not re.search(r"ts_f64_to_\w+\([^;]*\[1\]", source.code)
+
+
+@pytest.mark.parametrize(("size", "flag"), [(16, "-mssse3"), (32, "-mavx2"), (64, "-mavx512bw")])
+@pytest.mark.parametrize(("bits", "instruction"), [(8, "pabsb"), (16, "pabsw"), (32, "pabsd")])
+def test_magnitudes_are_one_instruction(bits: int, instruction: str, size: int, flag: str, tmp_path: Path) -> None:
+    lanes = 8 * size // bits
+    types = (
+        f"typedef {k}_t {k[0]}{bits}x{lanes} __attribute__((vector_size({size})));"
+        for k in (f"int{bits}", f"uint{bits}")
+    )
+    text = definition(ABS, ScalarType("int", bits), lanes, "magnitudes", "x86_64").replace("INLINE ", "")
+    source = tmp_path / "magnitudes.c"
+    source.write_text("\n".join(("#include <stdint.h>", *types, text)))
+    command = ["gcc", "-O2", flag, "-S", "-o", "-", source]
+    assembly = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [i for i in re.findall(r"^\t([a-z]\w*)\s", assembly, re.MULTILINE) if i != "ret"] == [
+        f"v{instruction}" if size > 16 else instruction
+    ]

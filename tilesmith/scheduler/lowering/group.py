@@ -165,6 +165,8 @@ class GroupLowering(OpenGroup):
         # be more than this iteration reads, and later ones rely on it.
         whole = tuple([box[d] if d in movers else left for d, left in enumerate(outside)])
         if len(movers) > 1:
+            movers = [d for d in movers if self.plan.slides.get((stage.name, n)) == d]
+        if len(movers) != 1:
             return whole
         d = movers[0]
         if stage.dims[d] not in pure_dims(stage):

@@ -73,12 +73,10 @@ def _abs(o: Operands, r: Value, a: Value) -> str:
     t = r.type
     if t.kind == "uint":
         return a.name
+    if not t.is_float:
+        return _function(o, "abs", t, r.lanes, (a,))
     i = o.vector("int", t.bits, r.lanes)
-    if t.is_float:
-        return f"({o.of(t, r.lanes)})(({i}){a.name} & INT{t.bits}_MAX)"
-    u = o.vector("uint", t.bits, r.lanes)
-    sign = f"({a.name} >> {t.bits - 1})"
-    return f"({i})(({u})({a.name} ^ {sign}) - ({u}){sign})"
+    return f"({o.of(t, r.lanes)})(({i}){a.name} & INT{t.bits}_MAX)"
 
 
 def _absd(o: Operands, r: Value, a: Value, b: Value) -> str:

@@ -1,6 +1,7 @@
 """Functions of vectors of integers, for most of which machines have an instruction that GCC does not find by itself.
 
-GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, and widens a vector by halves. Clang
+GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, three of a magnitude, and widens a
+vector by halves. Clang
 knows the plain text for one instruction, but for that of a mean. For what AArch64 has see `c_neon`.
 """
 
@@ -27,13 +28,15 @@ PACKED = "packed"
 """Two vectors of integers with a sign as one of half their bits, saturated."""
 BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
+ABS = "abs"
+"""The magnitudes of elements with a sign, the least of which is its own."""
 
 _NEITHER_FINDS = (MEAN, MULHI)
 """Functions with an instruction that Clang does not find, either."""
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _OLDEST = ("pmaxub", "pminub", "pmaxsw", "pminsw", "pavgb", "pavgw", "paddsb", "paddsw", "paddusb", "paddusw",
            "psubsb", "psubsw", "psubusb", "psubusw", "pmulhw", "pmulhuw")  # fmt: skip
-"""Instructions for vectors of 16 bytes that SSE2 has; the others came with SSE4.1."""
+"""Instructions for vectors of 16 bytes that SSE2 has; the others came with SSE4.1, or SSSE3."""
 
 _EXTREME = """\
     const $I first = a $sign b;
@@ -89,7 +92,7 @@ _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 
 def is_integer_function(name: str) -> bool:
     """True for the names of these functions, where their type is one of integers."""
-    return name in (*BINARY, "madd", PACKED) or name.startswith(("from_", *_SUMS))
+    return name in (*BINARY, ABS, "madd", PACKED) or name.startswith(("from_", *_SUMS))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -128,6 +131,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         return _madd(lanes, c_name)
     if name == PACKED:
         return _packed(t, lanes, c_name)
+    if name == ABS:
+        return _magnitudes(t, lanes, c_name, neon)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
     words |= {"sign": "<" if name == "min" else ">", "most": f"INT{t.bits}_MAX", "bits": str(t.bits)}
     words |= {"W": vector("uint", 2 * t.bits, lanes // 2), "V": vector("int", 2 * t.bits, lanes // 2)}
@@ -227,6 +232,21 @@ def _madd(lanes: int, c_name: str) -> str:
         f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
     )
     return f"INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
+
+
+def _magnitudes(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
+    own, unsigned = vector("int", t.bits, lanes), vector("uint", t.bits, lanes)
+    size = t.bytes * lanes
+    found = _one(c_neon.magnitudes(t, lanes)) if neon else []
+    if size in (16, 32, 64) and (t.bits < 64 or size == 64):
+        declared, raw = _raw(t.bits, lanes)
+        where = {16: "__SSSE3__", 32: "__AVX2__", 64: "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"}[size]
+        more = ("_mask", f", ({raw}){{0}}, -1") if size == 64 else ("", "")
+        value = f"__builtin_ia32_pabs{_LETTERS[t.bits]}{8 * size}{more[0]}(({raw})a{more[1]})"
+        found = [(in_gcc(where), f"{declared}    return ({own}){value};\n"), *found]
+    sign = f"    const {unsigned} sign = ({unsigned})(a >> {t.bits - 1});\n"
+    text = f"{sign}    return ({own})((({unsigned})a ^ sign) - sign);\n"
+    return f"INLINE {own} {c_name}({own} a) {{\n{_instead(found, text)}}}\n"
 
 
 def _packed(t: ScalarType, lanes: int, c_name: str) -> str:

@@ -53,6 +53,15 @@ def binary(name: str, t: ScalarType, lanes: int) -> tuple[str, str] | None:
     return where, f"    return ({vector(t.kind, t.bits, lanes)}){call};\n"
 
 
+def magnitudes(t: ScalarType, lanes: int) -> tuple[str, str] | None:
+    """The instruction of the absolute values of a vector of integers with a sign, as `binary` has its own."""
+    size = t.bytes * lanes
+    if size not in _REGISTERS or t.bits == 64:
+        return None
+    call = f"vabs{'q' if size == 16 else ''}_{_suffix('int', t.bits)}(({_type('int', t.bits, size)})a)"
+    return _IN_GCC, f"    return ({vector('int', t.bits, lanes)}){call};\n"
+
+
 def widening(source: ScalarType, t: ScalarType, lanes: int) -> tuple[str, str] | None:
     """The instructions that widen vectors of `source` to vectors of `t`, as `binary` has its own: from half a register
     to a whole one, or within half of one, step by step."""
