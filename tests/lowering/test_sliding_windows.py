@@ -115,6 +115,36 @@ def test_harris_keeps_four_rows_of_each_stage() -> None:
     assert run.stored["output"] == 56 * 64
 
 
+def test_blocks_of_rows_slide_beside_the_row_within_them() -> None:
+    """Blocks of 8 rows overlap by 4: a row of the output is one of the lower half of one and one of the upper half of
+    the next. Each block is computed once, all its rows at once, and two of them are kept."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "merged",
+            "inputs": [{"name": "input", "type": "int32", "dims": ["x", "y"]}],
+            "stages": [
+                {"name": "block", "dims": ["x", "i", "t"], "value": "input(x, 4 * t + i) * (i + 1)"},
+                {
+                    "name": "out",
+                    "dims": ["x", "y"],
+                    "value": "block(x, y % 4 + 4, y // 4 - 1) + block(x, y % 4, y // 4)",
+                },
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [8, 64]]},
+        }
+    )
+    block = sliding("block", order=("x", "i", "t"))
+    loops = ("x.inner", "y.inner", "x.outer")
+    group = Group("out", loops, (Tile("x", None),), None, Vector("x", 8), (), (block,))
+    schedule = Schedule("merged", "hand", (group,))
+    check(rewrite(pipeline, schedule))
+    run = counted(pipeline, schedule, {"out": ((0, 64), (8, 64)), "input": ((0, 64), (4, 72))})
+    assert run.stored == {"block": 64 * 8 * 17, "out": 64 * 64}
+    assert run.elements == {"block": (64, 8, 2)}
+
+
 @pytest.mark.parametrize(("name", "ring"), [("blur", {"blur_x": 4}), ("unsharp", {"blur_y": 1})])
 def test_what_the_method_decides_slides(name: str, ring: dict[str, int]) -> None:
     compiled = compile_pipeline(loaded(name), here(), PAPER_OPTIONS)

@@ -164,7 +164,7 @@ class GroupLowering(OpenGroup):
         # What moves is computed again where it does not slide. Of the rest a loop outside has left what is new: it may
         # be more than this iteration reads, and later ones rely on it.
         whole = tuple([box[d] if d in movers else left for d, left in enumerate(outside)])
-        if len(movers) > 1:
+        if len(movers) > 1:  # blocks, and the row within them: a new block is computed in whole, as priced
             movers = [d for d in movers if self.plan.slides.get((stage.name, n)) == d]
         if len(movers) != 1:
             return whole
