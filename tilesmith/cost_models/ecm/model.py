@@ -17,7 +17,7 @@ as on cores whose prefetchers run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isinf
@@ -193,10 +193,7 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
     other, and prefetchers stop where a page ends."""
     p, rows, page = m.core.prefetch, float(m.core.prefetch.rows), m.core.pages.page_bytes
     across = [[begun(c, w, m) for c in w.columns] for w in works]
-    streams = [
-        summed([w.streams, *(c.rows * part for c, part in zip(w.columns, parts, strict=True))]) * t
-        for w, parts, t in zip(works, across, times, strict=True)
-    ]
+    streams = [_rows_walked(w, parts) * t for w, parts, t in zip(works, across, times, strict=True)]
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     several = len(m.inside) > 1
     next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
@@ -220,30 +217,62 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
     return found[::-1]
 
 
+def _rows_walked(w: Work, across: list[Amount]) -> Amount:
+    """Rows of memory that a stage walks side by side, `across` of its columns that are begun."""
+    rows = (c.rows * part for c, part in zip(w.columns, across, strict=True))
+    return summed([w.streams, *rows]) if across else w.streams
+
+
 def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
     """The time of two things at once, of which this share of the shorter one hides behind the longer one."""
     return largest(a, b) + (1.0 - hidden) * smallest(a, b)
 
 
+class _Stays(NamedTuple):
+    """What stays in a cache of the states of a stage, or of some of them: those of which part does, outermost first,
+    and the first of which none does. States that stay as a whole are neither."""
+
+    partly: tuple[tuple[int, Amount], ...]
+    none: int | None
+
+
+NOTHING_PASSES = _Stays((), None)
+
+
+def _in_cache(stays: Sequence[Amount]) -> _Stays:
+    """See _Stays; `stays` is the part of each state."""
+    partly = []
+    for n, stay in enumerate(stays):
+        if type(stay) is not float or 0.0 < stay < 1.0:
+            partly.append((n, stay))
+        elif stay == 0.0:  # what is around passes it, whatever stays of that
+            return _Stays(tuple(partly[::-1]), n)
+    return _Stays(tuple(partly[::-1]), None)
+
+
 class _Cache(NamedTuple):
     """One cache while a group runs, as what stays in it: the part of each of its working sets that does, as far as any
-    stage has them as states, and the parts that do not of what comes from outside and of what goes there."""
+    stage has them as states, the same by the level of the first that a stage has, and the parts that do not of what
+    comes from outside and of what goes there."""
 
     size: float
-    stays: list[Amount]
+    parts: list[Amount]
+    stays: Mapping[int, _Stays]
     comes: Amount
     goes: Amount
 
 
 def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
-    first = min(w.level for w in works)
+    levels = {w.level for w in works}
+    first = min(levels)
     stay = [_stays(working, m.inside) for working in group.working[first:]]
     found = []
-    for n, (size, of_all) in enumerate(zip(m.inside, m.of_all, strict=True)):
+    for n, (size, of_cache) in enumerate(zip(m.inside, m.of_all, strict=True)):
         shared = m.caches[n].shared_by_threads > 1
-        goes = _replaced(group.circulating_bytes, of_all) if shared else _gone(group.circulating_bytes, of_all)
-        stays: list[Amount] = [*(0.0,) * first, *(parts[n] for parts in stay)]
-        found.append(_Cache(size, stays, goes + group.past * (1.0 - goes), goes))
+        goes = _replaced(group.circulating_bytes, of_cache) if shared else _gone(group.circulating_bytes, of_cache)
+        parts: list[Amount] = [*(0.0,) * first, *(of[n] for of in stay)]
+        stays = {level: _in_cache(parts[level:-1]) for level in levels}
+        found.append(_Cache(size, parts, stays, goes + group.past * (1.0 - goes), goes))
     return found
 
 
@@ -270,17 +299,19 @@ def _passing(w: Work, caches: list[_Cache], m: Machine) -> _Passing:
     own = [_stays(working, m.inside) for working in w.working]
     columns = _columns(w, m) if w.columns else []
     for n, cache in enumerate(caches):
-        around = cache.stays[w.level : -1]
+        inside, around = _in_cache([parts[n] for parts in own]) if own else NOTHING_PASSES, cache.stays[w.level]
         if w.looked_up:
-            places.append(_passed(w.looked_up, [_fits(w.table, cache.size), *around]) * cache.comes)
-        stays = [*[parts[n] for parts in own], *around]
-        crowded = [smallest(s, columns[n]) for s in stays] if columns else stays
-        passed = _passed(w.loaded, crowded) * cache.comes
+            places.append(_passed(w.looked_up, _in_cache([_fits(w.table, cache.size)]), around, 1) * cache.comes)
+        if columns:
+            crowded = [smallest(part, columns[n]) for part in (*[of[n] for of in own], *cache.parts[w.level : -1])]
+            passed = _passed(w.loaded, _in_cache(crowded), NOTHING_PASSES, len(crowded)) * cache.comes
+        else:
+            passed = _passed(w.loaded, inside, around, len(own)) * cache.comes
         if w.again is not None:
             again, between = w.again
             passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
         loads.append(passed)
-        stores.append(_passed(w.stored, stays) * cache.goes)
+        stores.append(_passed(w.stored, inside, around, len(own)) * cache.goes)
     return _Passing(loads, stores, places)
 
 
@@ -344,20 +375,19 @@ def _columns(w: Work, m: Machine) -> list[Amount]:
     return found
 
 
-def _passed(moved: tuple[Amount, ...], stays: list[Amount]) -> Amount:
+def _passed(moved: tuple[Amount, ...], inside: _Stays, around: _Stays, states: int) -> Amount:
     """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
-    its own parts. `stays` has all working sets but the last, which nothing is around."""
+    its own parts. So many `states` are `inside` of the others, all but the last of which, that nothing is around, are
+    `around`."""
     if type(moved[0]) is float and type(moved[-1]) is float and moved[0] == moved[-1]:
         return moved[0]  # no state moves more than the one before it
-    passed, partly = moved[-1], []
-    for inside, stay in zip(moved, stays, strict=False):
-        if type(stay) is not float or 0.0 < stay < 1.0:
-            partly.append((inside, stay))
-        elif stay == 0.0:  # what is around passes it, whatever stays of that
-            passed = inside
-            break
-    for inside, stay in reversed(partly):
-        passed = inside + stay * (passed - inside)
+    passed = moved[-1] if around.none is None else moved[states + around.none]
+    for n, stay in around.partly:
+        passed = moved[states + n] + stay * (passed - moved[states + n])
+    if inside.none is not None:
+        passed = moved[inside.none]
+    for n, stay in inside.partly:
+        passed = moved[n] + stay * (passed - moved[n])
     return passed
 
 

@@ -117,8 +117,11 @@ def coefficient(e: Expr) -> Coefficient | None:
             return None if a is None or b is None else a * b
         case Cast(operand=operand, type=type) if type.is_float and isinstance(c := fold(operand), Const):
             return coefficient(number(Fraction(c.value), type)) if isfinite(c.value) else Coefficient(ONE, (e,))
-        case Access(indices=indices) if all(isinstance(i, Const) for i in indices):
-            return Coefficient(ONE, (e,))
+        case Access(indices=indices):
+            if any(isinstance(i, Var) for i in indices):  # as of most
+                return None
+            if all(isinstance(i, Const) for i in indices):
+                return Coefficient(ONE, (e,))
     return None if any(isinstance(n, Var) for n in walk(e)) else Coefficient(ONE, (e,))
 
 

@@ -34,16 +34,19 @@ class Steps(NamedTuple):
 
 
 STILL = Steps(1, 0, True)
+ONE = Steps(1, 1, True)
 
 
 def steps_of(index: Expr, dim: str) -> Steps | None:
     """The steps of an index along a dim, inside of its clamps; None where there are none as a rule, as where data says
     the place."""
+    while isinstance(index, Binary) and index.op in ("+", "-") and isinstance(index.right, Const):
+        index = index.left
+    if isinstance(index, Var):
+        return ONE if index.name == dim else STILL
     if not any(isinstance(e, Var) and e.name == dim for e in walk(index)):
         return STILL
     match index:
-        case Var():
-            return Steps(1, 1, True)
         case Unary(op="-"):
             return _scaled(steps_of(index.operand, dim), -1)
         case Binary(op="+" | "-"):

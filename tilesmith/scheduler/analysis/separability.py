@@ -87,12 +87,14 @@ def _may_have_windows(stage: Stage) -> bool:
         return False
     if sum(len(e.domain) for e in parts(stage, Reduce)) > 1:
         return True
-    several: dict[tuple[str, int], set[Expr]] = {}
+    first: dict[tuple[str, int], Expr] = {}
+    several: set[tuple[str, int]] = set()
     for a in parts(stage, Access):
         for k, index in enumerate(a.indices):
-            several.setdefault((a.name, k), set()).add(index)
-    moving = [producer for (producer, _), places in several.items() if len(places) > 1]
-    return len(moving) > len(set(moving))
+            dim = (a.name, k)
+            if dim not in several and first.setdefault(dim, index) != index:
+                several.add(dim)
+    return len(several) > len({producer for producer, _ in several})
 
 
 def _windows(stage: Stage, value: Expr) -> Iterator[tuple[Expr, int, Window]]:
@@ -186,7 +188,7 @@ def _of_terms(stage: Stage, root: Expr, op: str, parts: Sequence[Term]) -> Itera
         return
     groups: dict[tuple[Expr, tuple[str, ...]], list[tuple[int, Placed]]] = {}
     for n, t in enumerate(parts):
-        if any(isinstance(e, Access) for e in walk(t.body)):
+        if isinstance(t.body, Access) or any(isinstance(e, Access) for e in walk(t.body)):
             found = placed(t.body, stage.dims)
             groups.setdefault((found.function, tuple(d for d, _ in found.places)), []).append((n, found))
     for members in groups.values():

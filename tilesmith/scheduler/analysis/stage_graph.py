@@ -73,12 +73,13 @@ Part = TypeVar("Part", bound=Expr)
 
 def parts(stage: Stage, kind: type[Part]) -> Sequence[Part]:
     """The parts of this class, of every expression of the stage, parents first: no walk of its own."""
-    return _parts(stage).get(kind, ())
+    return all_parts(stage).get(kind, ())
 
 
 @once
-def _parts(stage: Stage) -> dict[type, list[Any]]:
-    """All parts by their classes. One walk: most passes and analyses look for what most stages have none of."""
+def all_parts(stage: Stage) -> dict[type, list[Any]]:
+    """The parts of every expression of the stage by their classes. One walk: most passes and analyses look for what
+    most stages have none of."""
     found: dict[type, list[Any]] = defaultdict(list)
     for e in expressions(stage):
         for part in walk(e):

@@ -60,10 +60,24 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
     """`e` with its places along `dims` taken out of it. A place may depend on `variables` too, those of a reduction
     around `e`; it does not depend on two dims. A dim has none where `e` has it in more than one way (f(x) * f(2 * x)).
     """
+    if isinstance(e, Access) and (plain := _shifts(e, dims)) is not None:  # as most are
+        return plain
     looked = _Looked(dims, variables)
     looked.at(e)
     places = {d: p for d, p in looked.found.items() if d not in looked.lost}
     return Placed(looked.rewritten(e, places), tuple(sorted(places.items())))
+
+
+def _shifts(e: Access, dims: Collection[str]) -> Placed | None:
+    """What is read at constants from dims, each of them in one index; None of any other."""
+    found: dict[str, Place] = {}
+    for index in e.indices:
+        at = _shifted(index)
+        if at is None or at[0] not in dims or at[0] in found:
+            return None
+        found[at[0]] = at[1]
+    function = Access(e.name, tuple(p.base for p in found.values()), e.component, e.type, e.ends)
+    return Placed(function, tuple(sorted(found.items())))
 
 
 class _Looked:

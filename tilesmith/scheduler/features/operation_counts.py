@@ -13,7 +13,7 @@ import numpy as np
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
-from tilesmith.scheduler.analysis.stage_graph import reductions
+from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
 from tilesmith.scheduler.features.elementary_functions import executed
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.evaluation import evaluate
@@ -231,6 +231,8 @@ def element_bytes_used(stage: Stage) -> int:
     left out.
     """
     widest = [max((t.bytes for t in stage.types), default=1)]
+    if all(e.type.bytes <= widest[0] for of in all_parts(stage).values() for e in of):
+        return widest[0]
     for value in (*stage.values, *(v for u in stage.updates for v in u.values)):
         _widen(value, widest)
     return max(widest)
@@ -460,6 +462,8 @@ def _is_small_power(of: ScalarType, k: float) -> bool:
 def _count_index(index: Expr, times: float, counts: Tally, executed: bool) -> None:
     """Adds what of an index is not an address to be formed from loop variables. If `executed`, what is done with data
     and floats is done for each point; the rest is the loops' business, which are split where clamps begin."""
+    while type(index) is Binary and index.op in ("+", "-") and type(index.right) is Const:
+        index = index.left
     if isinstance(index, _PLAIN):
         return
     own: Tally = {}

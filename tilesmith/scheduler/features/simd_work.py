@@ -165,23 +165,13 @@ class WorkCounter:
         run = self.running.stages[name]
         made = tuple((counter.made.get(r.producer), r.producer in self.registers) for r in counter.reads[name].reads)
         streamed = self.running.stream and name == counter.members.output
-        prefetch = self.running.prefetch > 0
-        ahead = prefetch and self._walked_at_once(name, run)
-        key = (
-            "work",
-            counter.keys[name],
-            run,
-            self.row,
-            streamed,
-            prefetch,
-            ahead,
-            made,
-            self.layers.parts.get(name),
-        )
+        key = ("work", counter.keys[name], run, self.row, streamed, made, self.layers.parts.get(name))
         found: StageCounts | None = counter.known.get(key)
         if found is None:
             found = counts._replace(loads=(), work=self._work(name, run, counts.points, streamed))
             counter.known[key] = found
+        if self.running.prefetch and found.work is not None:
+            found = found._replace(work=self._asking(name, run, counts.points, found.work))
         if name in self.layers.again and found.work is not None:
             found = found._replace(work=found.work._replace(again=self.layers.again[name]))
         return found._replace(loads=counts.loads) if counts.loads else found
@@ -226,7 +216,6 @@ class WorkCounter:
             level,
             looked_up,
             table,
-            asked=self._asked(name, run),
             columns=across,
             chain=self._shared_chain(name),
             before=before,
@@ -234,6 +223,11 @@ class WorkCounter:
             together=side_by_side(self.counter.members, reads, run) if is_output and not facts.updates else None,
             needs=self._needs(name),
         )
+
+    def _asking(self, name: str, run: Run, points: Amount, work: Work) -> Work:
+        """The work of a stage that asks ahead for what it reads."""
+        run_bytes = self._run_bytes(name, run, points, work.rows, ahead=True)
+        return work._replace(run_bytes=run_bytes, asked=self._asked(name, run))
 
     def _passes(self, name: str, run: Run) -> tuple[Pass, ...]:
         """The updates of a stage that each pass over it, tile by tile: what a tile has of the stage is touched before
@@ -566,7 +560,7 @@ class WorkCounter:
         the iteration before of the loop around has read, those that its vector spans. Of vectors shorter than a line
         several ask for the same one, which comes once; a load more does not show beside that. What several stages of a
         loop read is asked for once."""
-        if not self.running.prefetch or run.lanes == 1:
+        if run.lanes == 1:
             return 0.0
         members, asked = self.counter.members, 0.0
         effective, around = self.counter.reads[name], self._around(name, run)
@@ -614,10 +608,10 @@ class WorkCounter:
             held.append((size, float(HELD * effective.side_by_side)))
         return tuple(held)
 
-    def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount) -> Amount:
+    def _run_bytes(self, name: str, run: Run, points: Amount, rows: Amount, ahead: bool = False) -> Amount:
         """Bytes in order that a row walks, with the next ones where these go on where it ends, as those of the group's
         own buffers do and those of an image whose loops are in the order of memory; infinite where there is no end of
-        them, or the next one is asked for ahead."""
+        them, or the next one is asked for `ahead`."""
         members = self.counter.members
         facts = members.facts.stages[name]
         if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -630,7 +624,7 @@ class WorkCounter:
         axis = self.counter.nest.axes[along]
         length = points / largest(rows, 1.0) * facts.bytes_per_point
         if self._walked_at_once(name, run) or self._new_rows(name, run) > 1:
-            return inf if self.running.prefetch else length
+            return inf if ahead else length
         if not self._rows_in_order(name, along):
             return length
         planes = self._planes_bytes(name, along, length)

@@ -109,12 +109,14 @@ def fuse_rows(
         return None
     if platform.work_items > 1:  # they share the points of a row, and registers that rotate are one work-item's
         return None
+    at = order.innermost
+    if not any(c.levels is not None and c.levels.compute == c.levels.store == at + 1 for c in choices.values()):
+        return None  # nothing is kept for one row alone
     facts = members.facts.stages[members.output]
     if platform.vector_bytes < 2 * WIDEST or vector_of(facts, facts.computed_bytes, platform) is None:
         return None
     row = FusedRow(row_shifts(members), most_row_lanes(members, platform))
     result = dict(choices)
-    at = order.innermost
     rotating = 0
     for name in reversed(members.names[:-1]):
         levels = choices[name].levels
