@@ -229,7 +229,7 @@ def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
 
 
 class _Stays(NamedTuple):
-    """What stays in a cache of the states of a stage, or of some of them: those of which part does, outermost first,
+    """Occupancy of a cache by the states of a stage, or by some of them: those of which part stays, outermost first,
     and the first of which none does. States that stay as a whole are neither."""
 
     partly: tuple[tuple[int, Amount], ...]
