@@ -62,6 +62,17 @@ def test_a_recursion_of_few_channels_is_in_vectors_of_fewer_lanes(channels: int,
     assert loops.loops == ("x", "r")  # channel by channel each point would wait for the one before
 
 
+def test_threads_share_strips_of_rows_at_root_where_scans_have_vectors_across_these() -> None:
+    """Row by row there would be no vectors at all."""
+    down = update((r, y), F("sums")(r, y) + F("sums")(r - 1, y), variable("r", 1, 499))
+    of = pipeline("rows", [stage("sums", "xy", F("input")(x, y), (down,))], {"sums": (500, 4000)})
+    (group,) = root_schedule(of, machine(threads=2)).groups
+    assert (group.parallel, group.updates[0].vector) == ("y.outer", Vector("y", 16))
+    assert {t.dim: t.size for t in group.tiles} == {"y": 512}
+    (short,) = root_schedule(pipeline("rows", of.stages, {"sums": (500, 16)}), machine(threads=2)).groups
+    assert (short.parallel, short.tiles, short.updates[0].vector) == (None, (), Vector("y", 16))
+
+
 def test_rows_across_those_of_the_reader_are_computed_for_a_tile_of_these() -> None:
     """A row of the reader has one point of each: not a vector."""
     down = update((x, r), F("sums")(x, r) + F("sums")(x, r - 1), variable("r", 1, 500))

@@ -28,6 +28,7 @@ from tilesmith.scheduler.ir.schedule.schedule import (
     Placement,
     Schedule,
     Tile,
+    UpdateLoops,
     Vector,
     dim_of,
     inner,
@@ -305,8 +306,9 @@ def root_group(
     strict: bool = False,
 ) -> Group:
     """The stage alone: whole extents, its outermost loop run by threads, vectorised along memory; those of `inlined`
-    that it reads are computed in it. Threads share a dim that all updates keep in place, or else each update has
-    threads of its own, or they share the blocks of a sweep; the latter, too, where that dim does not come out even."""
+    that it reads are computed in it. Threads share a dim that all updates keep in place, strips of it where updates
+    have vectors along it, or else each update has threads of its own, or they share the blocks of a sweep; the latter,
+    too, where that dim does not come out even."""
     stage = facts.stages[name]
     here = _read_inline(facts, name, inlined)
     computed_bytes = max(facts.stages[n].computed_bytes for n in (name, *here))
@@ -330,7 +332,23 @@ def root_group(
         if found is not None and found.shared and stage.extent(shared) < stage.extent(found.dim) // found.rows:
             return Group(name, loops, (), None, vector, unrolled, placements, updates)
     updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
+    if shared is not None and any(u.vector is not None and u.vector.dim == shared for u in updates):
+        strip = _strip_of_rows(facts, name, updates, shared, platform)
+        if strip >= stage.extent(shared):  # threads would have nothing to share
+            updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
+            return Group(name, loops, (), None, vector, unrolled, placements, updates)
+        loops, tiles, parallel = (*loops, outer(shared)), (Tile(shared, strip),), outer(shared)
+        return Group(name, loops, tiles, parallel, vector, unrolled, placements, updates)
     return Group(name, loops, (), parallel, vector, unrolled, placements, updates)
+
+
+def _strip_of_rows(facts: Facts, name: str, updates: Sequence[UpdateLoops], dim: str, platform: Platform) -> int:
+    """The places along `dim` of a strip for a thread: whole blocks of the updates' sweep, or vectors across rows."""
+    found = sweep(facts.definitions[name], updates)
+    lanes = max(u.vector.lanes for u in updates if u.vector is not None and u.vector.dim == dim)
+    rows = found.rows if found is not None and found.dim == dim else lanes
+    strip = -(-facts.stages[name].extent(dim) // (platform.threads * PARAMS.strips_per_thread))
+    return -(-strip // rows) * rows
 
 
 def _read_inline(facts: Facts, name: str, inlined: frozenset[str]) -> tuple[str, ...]:
@@ -377,8 +395,10 @@ def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
         name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
     )
     others = tuple(_inline_counts(facts.stages[n], points * reads.inlined[n]) for n in inlined)
-    sizes: tuple[tuple[str, Any], ...] = tuple((d, float(e)) for d, e in zip(stage.dims, stage.extents, strict=True))
-    return GroupCounts(name, platform.threads, sizes, tuple((d, 1.0) for d in stage.dims), (*others, own))
+    strips, extents = {t.dim: t.size for t in group.tiles}, dict(zip(stage.dims, stage.extents, strict=True))
+    sizes: tuple[tuple[str, Any], ...] = tuple((d, float(strips.get(d) or e)) for d, e in extents.items())
+    counts: tuple[tuple[str, Any], ...] = tuple((d, float(-(-e // (strips.get(d) or e)))) for d, e in extents.items())
+    return GroupCounts(name, platform.threads, sizes, counts, (*others, own))
 
 
 def _inline_counts(stage: StageFacts, points: float) -> StageCounts:
