@@ -54,6 +54,7 @@ OF = {
     "operations of the loop IR, and languages that it is printed in": """
         scheduler/codegen/opencl/emitter: DEVICE_TYPES
         scheduler/codegen/opencl/types: MOST_LANES
+        scheduler/features/inlined_places: INLINED_READS
         scheduler/features/interleaved_channels: CHANNELS
         scheduler/frontends/tensors/graph: _CHANNELS
         scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES LOOKUP_PART
@@ -147,7 +148,6 @@ OF = {
         scheduler/ir/schedule/primitives/prefetch: MAX_PREFETCH
         scheduler/ir/schedule/primitives/unroll: MAX_UNROLL
         scheduler/ir/schedule/primitives/vectorize: MAX_LANES
-        scheduler/lowering/expressions: INLINED_READS
         scheduler/rare_collections: MOST_YOUNG
         scheduler/rewrites/expression_rules/application: MOST_PARTS DEEPEST STEPS_A_PART FURTHER_STEPS
         scheduler/rewrites/expression_rules/document: MOST_RULES

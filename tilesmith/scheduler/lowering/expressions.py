@@ -10,6 +10,7 @@ from typing import Protocol
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
 from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.inlined_places import INLINED_READS
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, literal
@@ -46,9 +47,6 @@ from tilesmith.scheduler.lowering.memory import ask_ahead, load
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups, sum_of_neighbours
 from tilesmith.scheduler.lowering.reductions import reduced
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
-
-INLINED_READS = 4_000
-"""Inlined stages may be read at this many places in one expression: more is a program nobody wants to compile."""
 
 
 class Streams(Protocol):

@@ -11,6 +11,7 @@ import numpy as np
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.fusion_group import FEW, Members
+from tilesmith.scheduler.features.inlined_places import INLINED_READS, inlined_places
 from tilesmith.scheduler.features.pipeline_features import Read
 from tilesmith.scheduler.features.simd_work import circulating_bytes
 from tilesmith.scheduler.features.streaming_stores import line_vectors
@@ -128,6 +129,9 @@ def _side_by_side_in(
         if found is None:
             return
         kind, other = found
+        inlined = {name for name, choice in other.choices.items() if choice.levels is None}
+        if n * inlined_places(members, inlined) > INLINED_READS:
+            continue
         ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
         ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
         tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
