@@ -68,3 +68,23 @@ def test_reads_that_a_mux_skips() -> None:
     (through,) = found.reads
     assert (through.points, through.executed) == (8, 2)
     assert found.executed == {"parts": 2}
+
+
+def test_what_a_loop_does_not_move_is_computed_in_each_iteration_where_it_is_inline() -> None:
+    """Of two nested sums of 100 terms; those of few terms are written out, an element once."""
+
+    def read(n: int) -> tuple[float, float]:
+        value = f"sum(table(i) * table(j) * line(i) for j in range({n}) for i in range({n}))"
+        document = {
+            "format": 1, "name": "pairs", "inputs": [{"name": "table", "type": "float32", "dims": ["i"]}],
+            "stages": [
+                {"name": "line", "dims": ["i"], "value": "table(i) * 2.0"},
+                {"name": "whole", "dims": [], "value": value},
+            ],
+            "outputs": ["whole"], "estimates": {"whole": []},
+        }  # fmt: skip
+        found = gather(normalise(load(document))).stages["whole"].read_of["line"]
+        return found.points, found.evaluated
+
+    assert read(100) == (100, 10_000)
+    assert read(4) == (4, 4)

@@ -34,6 +34,7 @@ from tilesmith.scheduler.features.operation_counts import (
     update_operations,
 )
 from tilesmith.scheduler.features.operation_counts import together as typed_together
+from tilesmith.scheduler.features.reduction_loops import UNROLLED_TRIPS
 from tilesmith.scheduler.ir.memo import Memo
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, InputBound, Var, walk
@@ -73,7 +74,8 @@ class Read(NamedTuple):
     no other in memory. `told`: the numbers of the producer's dims in which data or floats tell the place, each with a
     dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim. `loops`:
     iterations of loops inside of a point that share nothing of what they read; those that do not differ in a place read
-    it again, and `skipped` is less than 0.
+    it again, and `skipped` is less than 0. `evaluated`: how often one point would compute the producer inline: in each
+    iteration of a loop, whether it moves there or not, and written out once for each element.
     """
 
     producer: str
@@ -93,6 +95,7 @@ class Read(NamedTuple):
     told: frozenset[tuple[int, str]] = frozenset()
     orders: tuple[Order, ...] = ()
     loops: float = 1.0
+    evaluated: float = 0.0
 
     @property
     def executed(self) -> float:
@@ -396,7 +399,8 @@ class _Reader:
             for index, s in zip(a.access.indices, found, strict=True)
         )
         loops = max(map(self._loops, those))
-        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders, loops)
+        evaluated = sum(max(n, self._iterations(a)) for n, a in zip(points, those, strict=True))
+        of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders, loops, evaluated)
         return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
 
     def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
@@ -489,6 +493,11 @@ class _Reader:
     def _loops(self, a: StageAccess) -> float:
         """The iterations of the update that an access is of, one after the other, at each point that it writes."""
         return float(prod(map(self.at.trips, self.stage.updates[a.definition - 1].domain))) if a.definition else 1.0
+
+    def _iterations(self, a: StageAccess) -> float:
+        """The iterations of the reductions around an access, where these are too many to be written out."""
+        trips = float(prod(map(self.at.trips, a.reductions)))
+        return trips if trips > UNROLLED_TRIPS and not a.definition else 0.0
 
     def _again(self, a: StageAccess) -> float:
         """How often an access reads each place: once in all iterations of innermost loops of an update that do not

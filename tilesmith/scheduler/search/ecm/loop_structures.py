@@ -188,7 +188,7 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     reader is computed."""
     stages = members.facts.stages
     reads = ((places(c), stages[c].read_of[name]) for c in members.consumers[name])
-    read = sum(times * max(1.0, r.points, r.executed) for times, r in reads)
+    read = sum(times * max(1.0, r.points, r.executed, r.evaluated) for times, r in reads)
     load, store = members.facts.core.balance.load_operations, members.facts.core.balance.store_operations
     own = arithmetic_cost(stages[name].operations) + stages[name].loads * load
     return read, read * own, _free_points(members, name) * (own + store) + read * load

@@ -293,7 +293,7 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
 def _evaluations(facts: Facts, reader: str, name: str, evaluations: dict[str, float]) -> float:
     """Number of times that `reader` would compute `name` if it did so wherever it reads it."""
     stage = facts.stages[reader]
-    return evaluations.get(reader, float(stage.root_points)) * stage.read_of[name].points
+    return evaluations.get(reader, float(stage.root_points)) * stage.read_of[name].evaluated
 
 
 def _may_be_inline(facts: Facts, name: str) -> bool:
