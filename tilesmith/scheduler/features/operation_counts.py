@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import lcm, log2, prod
 from types import MappingProxyType
 from typing import cast
@@ -137,7 +137,7 @@ def update_operations(
         innermost = update.domain[0].name if update.domain else None
         _count(update.where, 1, counts, trips, row if row is not None else innermost, steady)
     for index in update.at:
-        _count_index(index, 1, counts, True)
+        _count_index(index, _Times(1.0), counts, True)
     return _typed(counts)
 
 
@@ -259,6 +259,34 @@ def _moving(e: Expr, row: str) -> dict[int, bool]:
     return known
 
 
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Executions of a part of a value: so many in the loops of the reductions around it, and outside of each of these,
+    innermost first, with the variables of its loops: in which order they are is the business of lowering."""
+
+    inside: float
+    around: tuple[tuple[frozenset[str], float], ...] = ()
+
+    def of(self, e: Expr) -> float:
+        """Executions of `e`, before a reduction in all of which it is the same."""
+        n = self.inside
+        if self.around:
+            names = {node.name for node in walk(e) if isinstance(node, Var)}
+            for variables, outside in self.around:
+                if not names.isdisjoint(variables):
+                    break
+                n = outside
+        return n
+
+    def within(self, e: Reduce, times: float, trips: Trips) -> _Times:
+        """The executions in the loops of a reduction, which is itself executed so often."""
+        own = frozenset(r.name for r in e.domain), times
+        return _Times(times * prod(trips(r) for r in e.domain), (own, *self.around))
+
+    def scaled(self, share: float) -> _Times:
+        return _Times(self.inside * share, tuple((names, n * share) for names, n in self.around))
+
+
 def _count(
     e: Expr,
     times: float,
@@ -270,59 +298,62 @@ def _count(
 ) -> None:
     """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
     that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
-    `mux` picks from one. `beside`: its points are neighbours in memory."""
+    `mux` picks from one, and what is the same in all of a reduction once before that. `beside`: its
+    points are neighbours in memory."""
     moving = None if row is None else _moving(e, row)
-    pending = [(e, times)]
+    pending = [(e, _Times(float(times)))]
     seen: set[tuple[int, float]] = set()
     kept: list[Expr] = []
     while pending:
-        node, n = pending.pop()
+        node, executions = pending.pop()
+        if isinstance(node, _PLAIN):
+            continue
+        n = executions.inside if row is None else executions.of(node)
         key = (id(node), n)
-        if isinstance(node, _PLAIN) or key in seen or (moving is not None and not moving[id(node)]):
+        if key in seen or (moving is not None and not moving[id(node)]):
             continue
         seen.add(key)
         if isinstance(node, Access):
             for index in node.indices:
-                _count_index(index, n, counts, row is not None)
+                _count_index(index, executions, counts, row is not None, row)
             continue
         if isinstance(node, Reduce):
-            n /= steady.get(node, 1.0)
-            for r in node.domain:
-                n *= trips(r)
+            executions = executions.within(node, n / steady.get(node, 1.0), trips)
+            n = executions.inside
             grouped = summed_variable(node, row, {}, None) if row is not None and beside else None
             if grouped is not None:
-                pending += [(part, n) for part in _tally_groups(node, grouped, n, counts)]
+                pending += [(part, executions) for part in _tally_groups(node, grouped, n, counts)]
                 continue
             _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
-            pending.extend((part, n) for part in (node.body, node.where) if part is not None)
+            pending.extend((part, executions) for part in (node.body, node.where) if part is not None)
             continue
         if isinstance(node, Call) and (written := written_out(node)) is not None:
             kept.append(written)  # parts are known by identity
             if moving is not None and row is not None:
                 moving |= _moving(written, row)
-            pending.append((written, n))
+            pending.append((written, executions))
             continue
         if moving is None:
             _add(node, n, counts)
         else:
             parts = _sum_of_products(node, moving, n, counts)
             if parts:
-                pending += [(part, n) for part in parts]
+                pending += [(part, executions) for part in parts]
                 continue
             if isinstance(node, Select) and not moving[id(node.condition)]:
                 share = remainders_hold(node.condition)
                 if share is not None:
-                    pending += [(node.if_true, n * share), (node.if_false, n * (1 - share))]
+                    pending += [(node.if_true, executions.scaled(share)), (node.if_false, executions.scaled(1 - share))]
                     continue
             _add_executed(node, n, counts)
             if isinstance(node, Call) and node.function == "mux":
                 index, *choices = node.args
-                pending += [(index, n), *((choice, n / len(choices)) for choice in choices)]
+                pending += [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]
                 continue
         if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
-            pending += [(node.if_true, n), (node.if_false, n)]
+            pending += [(node.if_true, executions), (node.if_false, executions)]
         else:
-            pending += [(child, n) for child in children(node)]
+            pending += [(child, executions) for child in children(node)]
 
 
 def remainders_hold(condition: Expr) -> float | None:
@@ -459,9 +490,10 @@ def _is_small_power(of: ScalarType, k: float) -> bool:
     return of.is_integer or (float(k).is_integer() and 0 < k < 9)
 
 
-def _count_index(index: Expr, times: float, counts: Tally, executed: bool) -> None:
+def _count_index(index: Expr, times: _Times, counts: Tally, executed: bool, row: str | None = None) -> None:
     """Adds what of an index is not an address to be formed from loop variables. If `executed`, what is done with data
-    and floats is done for each point; the rest is the loops' business, which are split where clamps begin."""
+    and floats is done for each point, of a row where it differs along that; the rest is the loops' business, which are
+    split where clamps begin."""
     while type(index) is Binary and index.op in ("+", "-") and type(index.right) is Const:
         index = index.left
     if isinstance(index, _PLAIN):
@@ -470,10 +502,12 @@ def _count_index(index: Expr, times: float, counts: Tally, executed: bool) -> No
     for node in walk(index):
         kind = type(node)
         if kind is Call or kind is Select or (isinstance(node, Binary) and node.op == "%"):
-            if executed and any(isinstance(part, Access) or part.type.is_float for part in walk(node)):
-                _add_executed(node, times, counts)
+            parts, n = list(walk(node)), times.inside if row is None else times.of(node)
+            apart = row is None or any(isinstance(part, Var) and part.name == row for part in parts)
+            if executed and apart and any(isinstance(part, Access) or part.type.is_float for part in parts):
+                _add_executed(node, n, counts)
             else:
-                _add(node, times, own)
+                _add(node, n, own)
     if own:
         counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
 
