@@ -610,6 +610,34 @@ def test_floats_of_64_bits_become_integers_in_vectors(type_: str, compiler: str,
     assert not re.search(r"ts_f64_to_\w+\([^;]*\[1\]", source.code)
 
 
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_products_of_64_bits_of_what_had_32(type_: str, size: int, flags: tuple[str, ...]) -> None:
+    """Pairs of values at the ends, of a type and of the type without a sign, by each other and by numbers."""
+    values = [f"{t}(a(x)) * {t}(b(x))" for t in ("int64", "uint64")]
+    values += [f"int64(a(x)) * int64({n})" for n in (-(2**31), 2**31 - 1, 2**32 - 1, 2**32)]
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "products",
+            "inputs": [{"name": n, "type": type_, "dims": ["x"]} for n in "ab"],
+            "stages": [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(values)],
+            "outputs": [f"s{n}" for n in range(len(values))],
+            "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
+        }
+    )
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", size // 8), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("products", "by hand", groups), machine(vector_bytes=size))
+    assert "ts_product32_" in source.code
+    a, b = pairs(values_of(type_))
+    inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
+    expected = interpret(pipeline, inputs, {}, regions)
+    status, got = call(build(source, ("-O1", *flags), vector_bytes=size), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    for output, value in zip(pipeline.outputs, values, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+
+
 @pytest.mark.parametrize(("size", "flag"), [(16, "-mssse3"), (32, "-mavx2"), (64, "-mavx512bw")])
 @pytest.mark.parametrize(("bits", "instruction"), [(8, "pabsb"), (16, "pabsw"), (32, "pabsd")])
 def test_magnitudes_are_one_instruction(bits: int, instruction: str, size: int, flag: str, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ PACKED = "packed"
 """Two vectors of integers with a sign as one of half their bits, saturated."""
 BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
+LONG_PRODUCT = "product32"
+"""Products of elements of 64 bits that fit integers of 32, of the kind that follows."""
 ABS = "abs"
 """The magnitudes of elements with a sign, the least of which is its own."""
 
@@ -92,7 +94,7 @@ _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 
 def is_integer_function(name: str) -> bool:
     """True for the names of these functions, where their type is one of integers."""
-    return name in (*BINARY, ABS, "madd", PACKED) or name.startswith(("from_", *_SUMS))
+    return name in (*BINARY, ABS, "madd", PACKED) or name.startswith(("from_", LONG_PRODUCT, *_SUMS))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -105,6 +107,8 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
     if name.startswith(_SUMS):
         first = _source_bits(name)
         return [("uint", b, lanes * t.bits // b) for b in _LETTERS if first <= b < t.bits]
+    if name.startswith(LONG_PRODUCT):
+        return [("int", 32, 2 * lanes)]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
     if name == PACKED:
@@ -131,6 +135,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         return _madd(lanes, c_name)
     if name == PACKED:
         return _packed(t, lanes, c_name)
+    if name.startswith(LONG_PRODUCT):
+        return _products_of_halves(t, lanes, c_name, name.endswith("uint"))
     if name == ABS:
         return _magnitudes(t, lanes, c_name, neon)
     words = {"T": own, "I": vector("int", t.bits, lanes), "U": vector("uint", t.bits, lanes)}
@@ -232,6 +238,18 @@ def _madd(lanes: int, c_name: str) -> str:
         f"    return ({own})(({unsigned})(low * high) + ({unsigned})((x >> 16) * (y >> 16)));\n"
     )
     return f"INLINE {own} {c_name}({pairs} a, {pairs} b) {{\n{_instead(instructions, text)}}}\n"
+
+
+def _products_of_halves(t: ScalarType, lanes: int, c_name: str, unsigned: bool) -> str:
+    """Products by one instruction of the lower halves, on machines without one of whole elements."""
+    own, wide, taken = vector(t.kind, 64, lanes), vector("uint", 64, lanes), vector("int", 32, 2 * lanes)
+    size, instructions = 8 * lanes, []
+    if size in (16, 32):
+        where = "__AVX2__" if size == 32 else "__SSE2__" if unsigned else "__SSE4_1__"
+        value = f"__builtin_ia32_pmul{'u' if unsigned else ''}dq{8 * size}(({taken})a, ({taken})b)"
+        instructions = [(f"{in_gcc(where)} && !defined __AVX512DQ__", f"    return ({own}){value};\n")]
+    text = f"    return ({own})(({wide})a * ({wide})b);\n"
+    return f"INLINE {own} {c_name}({own} a, {own} b) {{\n{_instead(instructions, text)}}}\n"
 
 
 def _magnitudes(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:

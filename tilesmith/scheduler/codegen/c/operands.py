@@ -33,6 +33,7 @@ class Operands:
         self.shuffles: dict[tuple[int, ...], str] = {}
         self.gathers: dict[Form, str] = {}
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
+        self.widened: dict[str, ScalarType] = {}  # what values of 64 bits were before they were converted, by name
         self.vector_calls: dict[
             tuple[str, ScalarType], int
         ] = {}  # lanes of functions that the program calls of vectors

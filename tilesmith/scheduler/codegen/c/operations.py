@@ -8,13 +8,14 @@ from tilesmith.scheduler.codegen.c import integer_division
 from tilesmith.scheduler.codegen.c.addresses import address, index, permutation
 from tilesmith.scheduler.codegen.c.conversions import cast, truncated
 from tilesmith.scheduler.codegen.c.functions import call
+from tilesmith.scheduler.codegen.c.integer_functions import LONG_PRODUCT
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.types import scalar, short
 from tilesmith.scheduler.codegen.c.vector_shifts import SHIFTS
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, INT32, UINT32, ScalarType
 
 
 def expression(o: Operands, d: Define) -> str:
@@ -36,6 +37,8 @@ def expression(o: Operands, d: Define) -> str:
         case ops.Call():
             return call(o, r, op.function, op.args)
         case ops.Cast():
+            if r.type.bits == 64 and op.a.type.is_integer and op.a.type.bits < 64:
+                o.widened[r.name] = op.a.type
             return cast(o, r, op.a, op.saturate)
         case ops.Truncate():
             return truncated(o, r, op.a)
@@ -141,6 +144,8 @@ def _wrapping(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
             return f"({scalar(t)})({o.name(a)} {op} {o.name(b)})"
         u = f"uint{max(t.bits, 32)}_t"
         return f"({scalar(t)})(({u}){o.name(a)} {op} ({u}){o.name(b)})"
+    if op == "*" and (kind := _halves(o, r, a, b)) is not None:
+        return f"{o.function(f'{LONG_PRODUCT}_{kind}', t, r.lanes)}({o.wide(a, r.lanes)}, {o.wide(b, r.lanes)})"
     if t.kind == "uint":
         return f"{o.name(a)} {op} {o.name(b)}"
     u = o.vector("uint", t.bits, r.lanes)
@@ -150,6 +155,22 @@ def _wrapping(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
         for v in (a, b)
     )
     return f"({o.of(t, r.lanes)})({x} {op} {y})"
+
+
+def _halves(o: Operands, r: Value, a: Value, b: Value) -> str | None:
+    """The kind of integers of 32 bits that both factors of a product of 64 fit; None where there is none."""
+    if r.type.bits != 64:
+        return None
+    for t in (INT32, UINT32):
+        if all(
+            t.min <= v.literal <= t.max if v.literal is not None else _fits(o.widened.get(v.name), t) for v in (a, b)
+        ):
+            return t.kind
+    return None
+
+
+def _fits(of: ScalarType | None, t: ScalarType) -> bool:
+    return of is not None and t.min <= of.min and of.max <= t.max
 
 
 def _unary(o: Operands, r: Value, op: str, a: Value) -> str:
