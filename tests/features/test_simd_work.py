@@ -626,6 +626,29 @@ def test_one_place_is_not_looked_up_through_a_stage_that_is() -> None:
     assert autoschedule(of, platform, SearchOptions("default")).schedule.method == "default"
 
 
+def test_places_that_data_says_are_those_of_updated_stages_too() -> None:
+    """Levels of a table are read where each point says, be the table updated and what reads it inline."""
+    document = {
+        "format": 1, "name": "equalised",
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [
+            {
+                "name": "total", "dims": ["i"], "value": "uint32(i)",
+                "updates": [{"domain": {"b": [1, 255]}, "at": ["b"], "value": "total(b) + total(b - 1)"}],
+            },
+            {"name": "levels", "dims": ["i"], "value": "uint8(total(i) // 129)"},
+            {"name": "out", "dims": ["x", "y"], "value": "levels(a(x, y)) + uint8(total(255))"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 640], [0, 32]]},
+    }  # fmt: skip
+    members = members_of(gather(normalise(load(document))), "out", ("total", "levels", "out"))
+    found = effective(members, frozenset({"levels"}))["out"]
+    (read,) = (r for r in found.reads if r.producer == "total")
+    assert read.looked_up
+    ways = [t.way for t in loads(members, read, Run("x", 8), frozenset(), 1)]
+    assert ways == ["gathered"]
+
+
 @pytest.mark.parametrize("ahead", [0, 3, 10])
 def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
     """So many rows, of the input and of the output, go by in between."""

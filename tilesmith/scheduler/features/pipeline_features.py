@@ -629,7 +629,7 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
     rough: tuple[Span, ...] = ()
     if read.rough or via.rough:
         rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
-    moves = any(s.var is not None or not s.known for s in read.spans)  # else it is read at one place, wherever via is
+    moves = any(s.var is not None or not s.known for s in read.roughly)  # else it is read at one place, wherever via is
     followed = {d: s.var for d, s in zip(dims, via.roughly, strict=True) if s.var is not None}
     data_of, floats_of = (
         frozenset(followed[d] for d in here if d in followed) | (before if moves else frozenset())
