@@ -23,6 +23,7 @@ OF = {
         scheduler/analysis/dependence: _SIGNS
         scheduler/analysis/linear_combinations: ONE
         scheduler/analysis/neighbour_sums: GROUPS WIDEST_BITS
+        scheduler/codegen/c/addresses: QUARTER_BYTES
         scheduler/codegen/c/bounds_overflow: COORDINATE LIMIT
         scheduler/codegen/c/types: FLT_DIG
         scheduler/errors: MOST_PROBLEMS

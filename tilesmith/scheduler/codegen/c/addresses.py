@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Protocol, TypeAlias, assert_never
 
 from tilesmith.scheduler.codegen.c import gathers, windows
@@ -31,6 +32,9 @@ Memory: TypeAlias = (
     | ops.Misalignment
 )
 
+QUARTER_BYTES = 16
+"""Bytes of the quarters of the longest registers, within which instructions permute bytes."""
+
 
 def index(o: Operands, r: Value, op: ops.FromIndex | ops.ToIndex | ops.Lanes) -> str:
     """The C expression of an index as a value, or the other way around."""
@@ -55,7 +59,7 @@ def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
             found = neighbours(picks, r.type)
             if found and a.lanes == b.lanes == len(picks):
                 return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
-            return _by_groups(o, r, op) or o.shuffle(a.name, b.name, picks)
+            return _by_groups(o, r, op) or _by_eighths(o, r, op) or o.shuffle(a.name, b.name, picks)
         case ops.Narrow(a=a, b=b, saturate=True):
             return f"{o.function(PACKED, r.type, r.lanes)}({a.name}, {b.name})"
         case ops.Narrow(a=a, b=b):
@@ -69,7 +73,7 @@ def _by_groups(o: Operands, r: Value, op: ops.Shuffle) -> str | None:
     """A permutation of groups of neighbours, shorter than what any register permutes, as one of elements as wide as
     these: GCC looks for instructions that permute elements of the size that it is told. None of other permutations."""
     picks, bits, lanes = op.picks, r.type.bits, op.a.lanes
-    if r.type == BOOL or picks == tuple(range(picks[0], picks[0] + len(picks))):
+    if r.type == BOOL or _in_order(picks):
         return None
     while bits < INT32.bits and min(lanes, len(picks)) > 2 and _in_pairs(picks):
         picks, bits, lanes = tuple(p // 2 for p in picks[::2]), 2 * bits, lanes // 2
@@ -77,6 +81,37 @@ def _by_groups(o: Operands, r: Value, op: ops.Shuffle) -> str | None:
         return None
     whole = o.of(ScalarType("uint", bits), lanes)
     return f"({o.type_of(r)}){o.shuffle(f'({whole}){op.a.name}', f'({whole}){op.b.name}', picks)}"
+
+
+def _by_eighths(o: Operands, r: Value, op: ops.Shuffle) -> str | None:
+    """A permutation of the bytes of a register of AVX-512 as two, of its eighths and of the bytes of each quarter:
+    without VBMI there is no instruction for all of it, and GCC makes four of it. None where a quarter is made of more
+    than two eighths, and where all are made of the quarters that lie there, which is an instruction, or lie as they
+    did but for padding, which GCC leaves out."""
+    picks, eighth, quarter = op.picks, QUARTER_BYTES // 2, QUARTER_BYTES
+    if r.type.bits != 8 or r.lanes != 4 * quarter or op.a.lanes % eighth or op.a.lanes != op.b.lanes:
+        return None
+    padding = len(list(takewhile(picks[-1].__eq__, reversed(picks))))
+    if _in_order(picks[: r.lanes - padding]):
+        return None
+    parts = [picks[n : n + quarter] for n in range(0, r.lanes, quarter)]
+    used = [tuple(dict.fromkeys(p // eighth for p in part)) for part in parts]
+    there = op.a.lanes == r.lanes and all(e // 2 % 4 == n for n, of in enumerate(used) for e in of)
+    if there or max(map(len, used)) > 2:
+        return None
+    eighths = tuple(e for of in used for e in (of[0], of[-1]))
+    inside = tuple(
+        n * quarter + of.index(p // eighth) * eighth + p % eighth
+        for n, (part, of) in enumerate(zip(parts, used, strict=True))
+        for p in part
+    )
+    whole = o.of(ScalarType("uint", 8 * eighth), op.a.lanes // eighth)
+    put = f"({o.type_of(r)}){o.shuffle(f'({whole}){op.a.name}', f'({whole}){op.b.name}', eighths)}"
+    return put if inside == tuple(range(r.lanes)) else o.shuffle(put, put, inside)
+
+
+def _in_order(picks: tuple[int, ...]) -> bool:
+    return all(n - picks[0] == at for at, n in enumerate(picks))
 
 
 def _in_pairs(picks: tuple[int, ...]) -> bool:
