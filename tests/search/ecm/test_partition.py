@@ -7,10 +7,11 @@ from random import Random
 from typing import Literal
 
 import pytest
-from support.machines import machine
+from support.machines import KIB, MIB, machine
 from support.small_pipelines import chain, pyramid
 
 from tilesmith.cost_models import Ecm
+from tilesmith.platforms import Platform
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -21,11 +22,13 @@ from tilesmith.scheduler.search.ecm.partition import Move, Partition, PartitionS
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import segments
 
+MACHINE = machine()
 
-def search_of(pipeline: Pipeline) -> tuple[PartitionSearch, Partition]:
+
+def search_of(pipeline: Pipeline, platform: Platform = MACHINE) -> tuple[PartitionSearch, Partition]:
     """A search of the pipeline, and the partition with every stage at root."""
     facts = gather(normalise(pipeline))
-    search = PartitionSearch(facts, Planner(facts, machine(), Ecm(), False, lambda: False))
+    search = PartitionSearch(facts, Planner(facts, platform, Ecm(), False, lambda: False))
     return search, search.settled(Partition(frozenset(facts.graph.stages)))
 
 
@@ -110,3 +113,12 @@ def test_a_long_chain_is_joined_in_strides_to_where_no_join_pays() -> None:
     least = search.cost(found)
     for s in groups[:-1]:
         assert search.cost(search.moved(found, Move("join", s.output))) >= least * PARAMS.pays
+
+
+def test_a_group_of_a_chain_is_joined_as_many_stages_at_once_as_the_one_before_it_took() -> None:
+    search, roots = search_of(chain(80), machine(l2_bytes=256 * KIB, llc_bytes=MIB))
+    found = search.best([roots])
+    sizes = [len(s.names) for s in search.segments(found)][1:]
+    assert len(sizes) > 4
+    assert len(set(sizes)) == 1
+    assert len(search.planner.sketches) - len(roots.outputs) - 1 < len(roots.outputs) / 2

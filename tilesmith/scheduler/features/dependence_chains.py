@@ -6,7 +6,7 @@ and latency, it is the latency that limits (`tilesmith.cost_models.ecm`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import TypeGuard
@@ -64,7 +64,7 @@ def chain(stage: Stage, latencies: Latencies) -> Ends:
 def chain_of(values: Iterable[Expr], latencies: Latencies) -> Ends:
     """The chain of some values of a stage (see `chain`)."""
     chains = _Chains(latencies)
-    return _last([chains.of(v) for v in values])
+    return chains.of_all(values)
 
 
 def carried_by(
@@ -124,21 +124,27 @@ class _Chains:
     def _from_parts(self, e: Expr) -> Ends:
         if isinstance(e, Reduce):
             parts = (e.body, *(() if e.where is None else (e.where,)))
-            inside, joins = self._of_all(parts), prod(map(constant_trips, e.domain))
+            inside, joins = self.of_all(parts), prod(map(constant_trips, e.domain))
             if is_written_out(e):
                 return _joined(inside, joins, self._simple(e))
             return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum
         if is_sum(e):
             terms = terms_of_sum(e)
-            before = self._of_all(terms)
+            before = self.of_all(terms)
             return _joined(before, len(terms) - 1, self._simple(e)) if before != NO_LOAD else NO_LOAD
-        before = self._of_all(children(e))
-        if isinstance(e, Access):
+        before = self.of_all(children(e))
+        if type(e) is Access:
             return _after(before, self.latencies.gather) if before != NO_LOAD else (self.latencies.load,) * 2
         return _after(before, self._latency(e)) if before != NO_LOAD else NO_LOAD
 
-    def _of_all(self, several: Sequence[Expr]) -> Ends:
-        return _last([self.of(e) for e in several if type(e) is not Var and type(e) is not Const])
+    def of_all(self, several: Iterable[Expr]) -> Ends:
+        """The expressions together, each at its longest."""
+        whole = after = 0.0
+        for e in several:
+            if type(e) is not Var and type(e) is not Const:
+                first, last = self.of(e)
+                whole, after = first if first > whole else whole, last if last > after else after
+        return whole, after
 
     def _simple(self, e: Expr) -> float:
         return self.latencies.float_sum if e.type.is_float else self.latencies.integer_sum
@@ -185,14 +191,6 @@ class _Chains:
         if function in FUNCTIONS or is_float:
             return FUNCTIONS.get(function, CALL) * of.float_sum
         return 2 * of.integer_sum
-
-
-def _last(parts: Iterable[Ends]) -> Ends:
-    """The parts together, each at its longest."""
-    whole = after = 0.0
-    for first, last in parts:
-        whole, after = first if first > whole else whole, last if last > after else after
-    return whole, after
 
 
 def _after(before: Ends, cycles: float) -> Ends:

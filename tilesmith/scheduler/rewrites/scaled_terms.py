@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TypeGuard
 
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Const, Expr, Select, map_children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -23,6 +24,8 @@ from tilesmith.scheduler.ir.pipeline.value_bounds import parts_of_value
 def with_fields(stage: Stage) -> Stage:
     """The stage with the terms of sums of 32 bits or more grouped by the whole bytes that their choices of constants
     leave 0, where two or more leave some; itself if there are none."""
+    if sum(_zeros(e) >= 8 for e in parts(stage, Select)) < 2:  # as of nearly all stages
+        return stage
     values = tuple(map(_grouped, stage.values))
     same = all(a is b for a, b in zip(values, stage.values, strict=True))
     return stage if same else replace(stage, values=values)

@@ -97,7 +97,7 @@ class PartitionSearch:
                     stride = stride.shorter()
                     continue
                 else:
-                    stride = _Stride()
+                    stride = stride.anew() if chain else _Stride()
                 del moves[: len(tried)]
             if found == before:
                 return found
@@ -236,7 +236,7 @@ class Move:
 class _Stride:
     """The number of `joins` along a chain of stages that are tried at once: one, after many that `paid` in a row two,
     four, and so on until they do not, and then half of the last each time. A group that takes in a long chain is not
-    priced anew for each stage."""
+    priced anew for each stage. The group after one that many joins paid for begins with as many."""
 
     joins: int = 1
     paid: int = 0
@@ -251,6 +251,11 @@ class _Stride:
     def shorter(self) -> _Stride:
         """The next stride where several joins did not pay."""
         return _Stride(self.joins // 2, self.paid, False)
+
+    def anew(self) -> _Stride:
+        """The stride of the next group, which is likely to end in as many stages as this one."""
+        many = self.paid >= PARAMS.joins_one_by_one
+        return _Stride(1 << self.paid.bit_length() - 1, 0, False) if many else _Stride()
 
 
 def _is_weight(facts: Facts, name: str) -> bool:
