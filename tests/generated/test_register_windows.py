@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -266,6 +267,27 @@ def test_every_line_that_a_vector_spans_is_asked_for(every: int, lines: int) -> 
     code = source_of(pipeline, schedule, here()).code
     ahead = [int(n) for n in re.findall(r"__builtin_prefetch\([^;]*\+ (\d+)\), 0, 2\);", code)]
     assert ahead == [8192 + 16 * n for n in range(lines)]
+
+
+@pytest.mark.parametrize(("value", "lines"), [("input(0, x, y) + input(2, x, y)", 3), ("input(1, x + 1, y)", 3)])
+def test_of_interleaved_pixels_every_line_is_asked_for_once(value: str, lines: int) -> None:
+    """Whichever of their channels are read: sixteen pixels of three are three lines."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "pixels",
+            "inputs": [{"name": "input", "type": "float32", "dims": ["c", "x", "y"]}],
+            "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"input": [[0, 3], [0, 260], [0, 64]], "out": [[0, 256], [0, 64]]},
+        }
+    )
+    schedule = rows("pixels", "out", ())
+    schedule = replace(schedule, groups=(replace(schedule.groups[0], prefetch=32768),))
+    code = source_of(pipeline, schedule, here()).code
+    ahead = [int(n) for n in re.findall(r"__builtin_prefetch\([^;]*\+ (\d+)\), 0, 2\);", code)]
+    assert len(ahead) == lines
+    assert [b - a for a, b in pairwise(ahead)] == [16] * (lines - 1)
 
 
 @pytest.mark.parametrize(("value", "asked"), [

@@ -298,7 +298,7 @@ class Evaluator(Evaluation):
         if self.streams is not None:
             self.streams.loads(self, buffer, lanes)
         if self.axis is not None and not self.exact and e.name != self.own:
-            ask_ahead(self.builder, self.sources.ahead, buffer, lanes, self.axis.depth)
+            ask_ahead(self.builder, self.sources.ahead, buffer, lanes, self.axis.depth, self.safe)
         at_least = 0 if buffer.where == "argument" and e.name != self.own else self.base_depth
         at_least = max(at_least, self.builder.guard)
         safe = self.safe

@@ -257,39 +257,66 @@ def neighbours(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], start: Index
     return b.define(Load(row, start), buffer.type, count, hint=buffer.stage, at_least=at_least)
 
 
-def ask_ahead(b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...], depth: int) -> None:
+def ask_ahead(
+    b: Builder, ahead: Ahead, buffer: Buffer, lanes: tuple[Lane, ...], depth: int, safe: bool = False
+) -> None:
     """Asks for what vectors of an image will read further along its row, or in rows to come: every line that a vector
-    spans, once for neighbours, the nearest of which may lie half a line apart. What is asked for far ahead comes to the
-    second level of caches; from there loops of many rows ask for it again. A loop inside of that over vectors, whose
-    scope has that `depth`, and that goes along the row by less than half a line, asks for nothing: it would ask for the
-    same line again and again."""
-    unit = lanes[buffer.unit] if lanes else Lane(const(0))
-    rest = (x for d, x in enumerate(lanes) if d != buffer.unit)
+    spans, once for neighbours and for channels of the same pixels, the nearest of which may lie half a line apart. What
+    is asked for far ahead comes to the second level of caches; from there loops of many rows ask for it again. A loop
+    inside of that over vectors, whose scope has that `depth`, and that goes along the row by less than half a line,
+    asks for nothing: it would ask for the same line again and again. `safe` as in `load`."""
     rows = ahead.rows.get(buffer.stage, {})
-    if not (ahead.distance or rows) or buffer.where == "thread":
+    if not lanes or not (ahead.distance or rows) or buffer.where == "thread":
         return
-    if unit.pattern is None or not all(x.uniform for x in rest):
+    found = _walked(b, buffer, lanes, safe)
+    if found is None:
         return
+    row, base, count, along = found
     line = max(b.line_bytes // buffer.type.bytes, 1)
-    if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in unit.base.terms):
+    if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in base.terms):
         return
-    row = _row(b, buffer, lanes)
     far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
 
     def ask(first: int) -> None:
-        side, place, step = _side_by_side(b, buffer, lanes, rows)
-        at = unit.base + (first + ahead.distance // buffer.type.bytes)
+        side, place, step = _side_by_side(b, buffer, lanes, along, rows)
+        at = base + (first + ahead.distance // buffer.type.bytes)
         for d, n in rows.items():
             at = at + buffer.stride[d].scaled(n)
-        asked = Prefetch(row, at, far, b.number((unit.base - unit.base.const, *side)), place, step)
+        asked = Prefetch(row, at, far, b.number((base - base.const, *side)), place, step)
         b.emit(asked)
         if far and ahead.again:
-            soon = unit.base + (first + b.core.prefetch.again_bytes // buffer.type.bytes)
+            soon = base + (first + b.core.prefetch.again_bytes // buffer.type.bytes)
             b.emit(replace(asked, index=soon, far=False))
 
-    for first in range(min(unit.pattern), max(unit.pattern) + 1, line):
-        key = ("prefetch", row, unit.base - unit.base.const, (unit.base.const + first + line // 2) // line)
+    for first in range(0, count, line):
+        key = ("prefetch", row, base - base.const, (base.const + first + line // 2) // line)
         b.remember(b.depth, key, partial(ask, first))
+
+
+def _walked(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], safe: bool
+) -> tuple[Pointer, Index, int, tuple[int, ...]] | None:
+    """The row of memory that a vector is of, the first of its elements, how many it spans, and the dims that go along
+    the row: interleaved pixels are one with all of their channels. None where elements are in several rows or at places
+    that data says."""
+    unit = lanes[buffer.unit]
+    moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
+    if unit.pattern is not None and moving in ([], [buffer.unit]):
+        least = min(unit.pattern)
+        return _row(b, buffer, lanes), unit.base + least, max(unit.pattern) - least + 1, (buffer.unit,)
+    if safe:
+        return None
+    row = (buffer.unit, buffer.pixels)
+    start = interleaved_channels.in_flat_row(b, buffer, lanes)
+    if start is not None:
+        return _pixels(b, buffer, lanes), start, _width(unit), row
+    pixels = lanes[buffer.pixels].pattern if buffer.channels else None
+    channel = interleaved_channels.channel_of(b, buffer, lanes)
+    if channel is None or pixels is None:
+        return None
+    first = (lanes[buffer.pixels].base + min(pixels)).scaled(buffer.channels)
+    inside = const(0) if channel.is_const else channel
+    return _pixels(b, buffer, lanes), first + inside, (max(pixels) - min(pixels) + 1) * buffer.channels, row
 
 
 def ask_for(b: Builder, buffer: Buffer, place: tuple[Lane, ...], count: int) -> None:
@@ -304,13 +331,13 @@ def ask_for(b: Builder, buffer: Buffer, place: tuple[Lane, ...], count: int) -> 
 
 
 def _side_by_side(
-    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], ahead: Mapping[int, int]
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], row: tuple[int, ...], ahead: Mapping[int, int]
 ) -> tuple[tuple[object, ...], int, int]:
-    """The rows of a buffer that differ from that of `lanes` in one dim only, the one whose rows are unrolled or whose
-    loop is the innermost one around; the place of that row among them, and how many rows further they are in the next
-    iteration of that loop."""
-    rest = [d for d in range(len(lanes)) if d != buffer.unit]
-    along = next((d for d in ahead if d != buffer.unit), None)
+    """The rows of a buffer, which go along the dims `row`, that differ from that of `lanes` in one dim only, the one
+    whose rows are unrolled or whose loop is the innermost one around; the place of that row among them, and how many
+    rows further they are in the next iteration of that loop."""
+    rest = [d for d in range(len(lanes)) if d not in row]
+    along = next((d for d in ahead if d not in row), None)
     if along is None:
         along = max(rest, key=lambda d: b.depth_of(lanes[d].base), default=None)
     if along is None:
