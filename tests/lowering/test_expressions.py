@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.lowered import LANES, Lowered, evaluated, pipeline
@@ -94,7 +96,13 @@ row f_0 = @f + mul(f_stride_y, y)
 
 NUMBERS = np.linspace(-3.0, 3.0, 24, dtype=np.float32)
 WHOLE = np.array([-128, 127, 0, 1, -1, 5, -5, 100, -100, 77, -77, 3, 2, -2, 60, -128, 127, 9], np.int8)
+BEYOND = np.array(
+    [np.nan, np.inf, -np.inf, 255.5, 256.0, -0.5, -1.0, 127.9, 128.0, -128.9, -129.0, 1e30] * 2, np.float32
+)
 VALUES = {
+    "a float to a byte": ("uint8(f(x))", BEYOND),
+    "a float to a byte with a sign": ("int8(f(x))", BEYOND),
+    "a float of a byte to a byte": ("uint8(float32(f(x)) * 0.5 - 3.0)", WHOLE),
     "a power below 0": ("f(x) ** -3", NUMBERS),
     "to the power of 0": ("f(x) ** 0", NUMBERS),
     "a clamp of values": ("clamp(f(x), -1.0, f(x + 1))", NUMBERS),
@@ -118,6 +126,21 @@ VALUES = {
 def test_values_at_points_and_in_vectors(value: str, image: np.ndarray, lanes: int) -> None:
     for at in (0, 3):
         assert_evaluated_right(pipeline(value, type=image.dtype.name), image, at, lanes=lanes)
+
+
+@pytest.mark.parametrize(
+    ("value", "asks"),
+    [
+        ("uint8(f(x))", ["min", "max"]),  # 0 of NaN is that of the clamp
+        ("int8(f(x))", ["==", "min", "max"]),
+        ("int8(clamp(f(x), -3.0, 900.0))", ["min", "max", "min"]),
+        ("uint8(float32(uint8(f(x))) * 1.35 + 0.5)", ["min", "max", "min"]),
+        ("uint16(float32(uint8(f(x))) * 1.35 - 0.5)", ["min", "max"]),  # what lies above -1 becomes 0
+    ],
+)
+def test_floats_that_become_short_integers_are_clamped_where_they_may_be_beyond(value: str, asks: list[str]) -> None:
+    text = evaluated(pipeline(value)).text()
+    assert re.findall("==|call min|call max", text) == [a if a == "==" else f"call {a}" for a in asks]
 
 
 def test_a_constant_boundary_is_not_asked_for_inside() -> None:

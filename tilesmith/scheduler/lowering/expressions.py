@@ -173,8 +173,8 @@ class Evaluator(Evaluation):
             case Cast(operand=Cast()) if is_whole_part(e):
                 return self.convert(self._rounded(e.operand, frame), e.type, e.saturate)
             case Cast():
-                value = self.value(e.operand, frame)
-                return self.convert(value, e.type, e.saturate)
+                value, ends = self.value(e.operand, frame), interval(e.operand, known=self.intervals)
+                return self.convert(value, e.type, e.saturate, ends)
             case Call() if is_whole_part(e):
                 return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
             case Call(function=neighbour_sums.SUMMED, args=(term, Const(value=size))):

@@ -31,7 +31,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
-from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, interval
+from tilesmith.scheduler.ir.pipeline.value_bounds import UNBOUNDED, Interval, interval
 
 
 class NeedAlignment(Misfit):
@@ -472,12 +472,12 @@ class Places(ABC):
             return self.builder.define(ops.FromIndex(at), INT32, hint="x")
         return self.builder.define(ops.Lanes(lane.base, lane.pattern), INT32, len(lane.pattern), hint="x")
 
-    def convert(self, value: Value, type_: ScalarType, saturate: bool = False) -> Value:
-        """A value as another type."""
+    def convert(self, value: Value, type_: ScalarType, saturate: bool = False, ends: Interval = UNBOUNDED) -> Value:
+        """A value, which is proved to lie within `ends`, as another type."""
         if value.type == type_:
             return value
         if value.lanes > 1 and value.type.is_float and type_.is_integer and 2 * type_.bits <= value.type.bits:
-            return self._narrowed(value, type_)
+            return self._narrowed(value, type_, ends)
         mask = (value.type.bits if value.lanes > 1 else 0) if type_ == BOOL else 0
         return self.builder.define(
             ops.Cast(value, saturate), type_, value.lanes, mask_bits=mask, hint=value.name[:1] or "t"
@@ -487,14 +487,18 @@ class Places(ABC):
         """min and max of vectors."""
         return self.builder.define(ops.Call(function, args), args[0].type, lanes)
 
-    def _narrowed(self, value: Value, type_: ScalarType) -> Value:
+    def _narrowed(self, value: Value, type_: ScalarType, ends: Interval) -> Value:
         """Floats to integers of half their bits at most, all of which are floats, as vectors: 0 for NaN, clamped to the
-        range, truncated."""
+        range, truncated; without what `ends` prove needless. Extremes keep a NaN that is their second argument, and
+        none that is the first, so that the clamp to 0 is that of NaN."""
         t, lanes, define = value.type, value.lanes, self.builder.define
-        number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
-        value = define(ops.Select(number, value, literal(0, t)), t, lanes)
-        value = self.extreme_of("min", (value, literal(type_.max, t)), lanes)
-        value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
+        if ends == UNBOUNDED and type_.min < 0:
+            number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
+            value = define(ops.Select(number, value, literal(0, t)), t, lanes)
+        if not isinstance(ends.hi, int | float) or ends.hi >= type_.max + 1:
+            value = self.extreme_of("min", (literal(type_.max, t), value), lanes)
+        if not isinstance(ends.lo, int | float) or ends.lo <= type_.min - 1:
+            value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
         return define(ops.Truncate(value), type_, lanes)
 
 
