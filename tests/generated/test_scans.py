@@ -202,7 +202,7 @@ def test_blocks_of_rows_of_several_planes() -> None:
         {
             "domain": {"r": [1, "input.extent.x - 1"]},
             "at": [at, "y", "c"],
-            "value": f"f({of}, y, c) - f({at}, y, c) * 3",
+            "value": f"f({of}, y, c) * 5 - f({at}, y, c) * 3",
         }
         for at, of in ((here, "r - 1"), (back, "input.extent.x - r"))
     ]

@@ -11,6 +11,7 @@ from random import Random
 
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
+from tilesmith.scheduler.analysis.row_recurrences import LEAST_LANES, row_recurrence
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
@@ -283,6 +284,9 @@ class _Drawing:
             parallel = loops[-1] if threads and loops and loops[-1] in free and self.chance(0.6) else None
             free = [loop for loop in free if loop != parallel]
             vector = Vector(self.r.choice(free), self.r.choice(LANES)) if free and self.chance(0.7) else None
+            recurrence = row_recurrence(stage, update, self.strict)
+            if recurrence is not None and recurrence.loop == loops[0] and self.chance(0.7):
+                vector = Vector(recurrence.loop, self.r.choice([n for n in LANES if n >= LEAST_LANES]))
             found.append(UpdateLoops(loops, vector, parallel))
         alone = tuple(replace(u, parallel=None) for u in found)
         blocks = sweep(stage, alone) if threads else None

@@ -294,6 +294,8 @@ class _Documents:
         ]
         if "float" not in type_:
             forms += ["{h} * {a}", "{h} * 3 + {s} - {a}", "{h} ^ {a}", "{h} | {a}", "{s} * 2 + {h}", "{h} & ({a} | 85)"]
+        else:
+            forms += ["{s} * 0.75 + {a}", "{a} - {s}", "{s} + 0.5 * ({a} - {s})"]
         return self.r.choice(forms).format(h=h, s=s, a=a)
 
     def _own(self, role: str, at: str, scope: _Scope) -> str:

@@ -75,9 +75,12 @@ def pass_cycles(p: Pass, m: Machine) -> float:
     if p.across:
         arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
         return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
+    for name, operations in p.joined:  # doubling by doubling, and to what came before, for this vector and the next
+        once = _cycles(operations, of.of_type(name), name.startswith("f"))
+        arithmetic += vectors * ((log2(p.lanes) + 1) * (of.shuffle_cycles + once) + once)
     loaded = vectors * (p.loads - p.gathered) * of.load_cycles + p.gathered * p.lanes * _gathered(p.size, m)
     loaded += sum(_load(t, p.lanes, m) for t in p.transfers)
-    return max(arithmetic, loaded + vectors * of.store_cycles)
+    return max(arithmetic, loaded + vectors * of.store_cycles, p.chain if p.joined else 0.0)
 
 
 def pass_instructions(p: Pass, m: Machine) -> float:

@@ -23,7 +23,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.printer import to_text
-from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 
 ONE = Fraction(1)
 _LARGEST = 1 << 60
@@ -123,6 +123,20 @@ def coefficient(e: Expr) -> Coefficient | None:
             if all(isinstance(i, Const) for i in indices):
                 return Coefficient(ONE, (e,))
     return None if any(isinstance(n, Var) for n in walk(e)) else Coefficient(ONE, (e,))
+
+
+def difference(a: Expr, b: Expr) -> int | None:
+    """`a - b` of two indices, where it is a number."""
+    number, found = 0, dict[Expr, int]()
+    for scale, body in terms(Binary("-", a, b, INT32)):
+        if scale.factors or scale.number.denominator != 1:
+            return None
+        n = int(scale.number)
+        if isinstance(body, Const):
+            number += n * int(body.value)
+        else:
+            found[body] = found.get(body, 0) + n
+    return None if any(found.values()) else number
 
 
 def combined(found: Iterable[Term], type: ScalarType) -> Expr:

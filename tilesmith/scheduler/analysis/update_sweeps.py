@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.dependence import causal_loop, free_dims
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import is_row_scan
-from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
 LEAST_ROWS = 16
-"""Rows of memory that a block has at least: fewer begin loops as often as they have vectors."""
+"""Rows of memory that a block has at least: fewer begin loops as often as they have vectors. But where passes go along
+rows by vectors, a block is one row, which the first level of caches holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def sweep(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
         if found is not None and not any(before):
             return found
         if found is not None and found.loop is not None and before[0] == found.dim:
-            return replace(found, shared=True)
+            return replace(found, shared=True, rows=max(found.rows, LEAST_ROWS))  # which threads wait for each other
     return None
 
 
@@ -59,25 +61,36 @@ def _through(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
             loop = causal_loop(stage, last, dim)
             if loop is not None:
                 lanes = max((v.lanes for u in loops if (v := u.vector) is not None and v.dim == dim), default=1)
-                return Sweep(dim, loop, len(loops), _rows(stage, dim, lanes))
+                return Sweep(dim, loop, len(loops), _rows(stage, loops[:-1], dim, lanes))
     return None
 
 
 def _beside(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
-    """The sweep of scans along rows of memory, vectors across these, which are independent: blocks of whole vectors."""
-    updates, vector = stage.updates[: len(loops)], loops[0].vector
-    if vector is None or not all(
-        u.vector == vector and is_row_scan(stage, update, u) for update, u in zip(updates, loops, strict=True)
+    """The sweep of scans along rows of memory, which are independent: blocks of whole vectors, where these run across
+    rows, the same ones in all of the updates."""
+    updates = stage.updates[: len(loops)]
+    across = dict.fromkeys(u.vector for u, update in zip(loops, updates, strict=True) if not _is_along(stage, update, u))
+    if len(across) > 1 or len(stage.storage) < 2:
+        return None
+    vector = next(iter(across), None)
+    dim, lanes = (stage.storage[1], 1) if vector is None else (vector.dim, vector.lanes)
+    if across and not all(
+        is_row_scan(stage, update, u) or _is_along(stage, update, u) for update, u in zip(updates, loops, strict=True)
     ):
         return None
-    around = stage.storage[stage.storage.index(vector.dim) + 1 :]
+    around = stage.storage[stage.storage.index(dim) + 1 :]
     free = set(stage.dims).intersection(*(free_dims(stage, update) for update in updates))
-    if not free.issuperset((vector.dim, *around)):
+    if not free.issuperset((dim, *around)):
         return None
-    return Sweep(vector.dim, None, len(loops), _rows(stage, vector.dim, vector.lanes), around)
+    return Sweep(dim, None, len(loops), _rows(stage, loops, dim, lanes), around)
 
 
-def _rows(stage: Stage, dim: str, lanes: int) -> int:
-    """The places of a block along a dim: whole vectors, and of rows of memory not fewer than LEAST_ROWS."""
-    least = LEAST_ROWS if dim == stage.storage[1] else 1
+def _is_along(stage: Stage, update: Update, loops: UpdateLoops) -> bool:
+    return along_recurrence(stage, update, loops) is not None
+
+
+def _rows(stage: Stage, loops: Sequence[UpdateLoops], dim: str, lanes: int) -> int:
+    """The places of a block along a dim: whole vectors, and of rows of memory not fewer than LEAST_ROWS, or one."""
+    along = all(_is_along(stage, update, u) for update, u in zip(stage.updates, loops, strict=False))
+    least = LEAST_ROWS if dim == stage.storage[1] and not along else 1
     return -(-least // lanes) * lanes

@@ -13,6 +13,7 @@ import numpy as np
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
+from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
 from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
 from tilesmith.scheduler.features.elementary_functions import executed
 from tilesmith.scheduler.ir.memo import once
@@ -116,6 +117,12 @@ def _operations(stage: Stage, trips: Trips, row: str | None) -> Typed:
     for value in stage.values:
         _count(value, 1, counts, trips, row, beside=row in stage.storage[:1])
     return _typed(counts)
+
+
+def joining_operations(found: RowRecurrence) -> Typed:
+    """Operations by which a point is joined to one before it."""
+    of = Operations(add=1, multiply=float(found.factor != 1)) if found.op == "+" else Operations(select=1)
+    return ((element_type(found.rest.type), of),)
 
 
 NO_REDUCTIONS: Mapping[Reduce, float] = MappingProxyType({})

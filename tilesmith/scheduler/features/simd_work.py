@@ -13,6 +13,7 @@ from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, T
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
 from tilesmith.scheduler.analysis.periodic_indices import repeats_of
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
@@ -26,7 +27,7 @@ from tilesmith.scheduler.features.group_counts import Counter, Levels, in_regist
 from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
-from tilesmith.scheduler.features.operation_counts import Typed, together, update_operations
+from tilesmith.scheduler.features.operation_counts import Typed, joining_operations, together, update_operations
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, composed
 from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.register_needs import register_need
@@ -244,8 +245,11 @@ class WorkCounter:
             lanes = 1 if vector is None else vector.lanes
             across = known.scan is not None and vector is not None and vector.dim in known.scan.across
             latency = carried_by(definition, update, loops, known.trips, facts.core.latency_cycles)
-            times = known.iterations * computed
+            times, joined = known.iterations * computed, along_recurrence(definition, update, loops)
             rows, vectors, alone = (0.0, 1.0, 0.0) if vector is None else self._vectors_of_pass(name, vector, across)
+            if joined is not None:  # rows begin and end with narrower vectors
+                rows = 1.0 / known.trips(joined.loop)
+                vectors += 2.0 * rows
             steps, singles, size = times * vectors, times * alone, stage.bytes_per_point
             apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
             transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
@@ -266,6 +270,8 @@ class WorkCounter:
             of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
             begun = times * rows * self._begun(name, update, loops)
             each = Pass(*of, begun, steps, singles, times * size, touched, apart)
+            if joined is not None:
+                each = each._replace(joined=joining_operations(joined))
             found.append(each if across else self._with_others(name, n, each, run, vector))
         return tuple(found)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, pure_dims
 from tilesmith.scheduler.analysis.register_windows import FusedRow
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.analysis.update_sweeps import sweep
@@ -97,6 +98,9 @@ class _Context:
 
     def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
         return independent(self.stage, update, order, loop)
+
+    def along_recurrence(self, update: Update, loops: UpdateLoops) -> bool:
+        return along_recurrence(self.stage, update, loops, self.strict) is not None
 
 
 def _check_cover(graph: StageGraph, schedule: Schedule, stages: Collection[Stage]) -> None:

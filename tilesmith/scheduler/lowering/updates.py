@@ -10,6 +10,7 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweep
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
@@ -26,6 +27,7 @@ from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_al
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store_channels
 from tilesmith.scheduler.lowering.prefetches import Ahead
+from tilesmith.scheduler.lowering.row_recurrences import run_recurrence
 from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
 
 SHARED_POINTS = 4
@@ -88,7 +90,7 @@ def _blocks(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Swee
     with b.scope() as body:
         var = b.fresh(dim)
         at = b.declare(var, ends=(lo, hi))
-        end = b.let(minimum(at + (found.rows - 1), hi), f"{dim}_until")
+        end = at if found.rows == 1 else b.let(minimum(at + (found.rows - 1), hi), f"{dim}_until")
         block = (*box[:d], (at, end), *box[d + 1 :])
         of.fill(block)
         if found.shared:
@@ -137,6 +139,11 @@ def _updates(
             ahead=_next_rows(b, sources, of, n, bounds) or sources.ahead,
             steady=steady_parts(stage, update, loops.loops),
         )
+        along = along_recurrence(stage, update, loops)
+        if along is not None:
+            if not run_recurrence(b, stage, of.buffers[0], update, along, read, nest):
+                run(b, read, replace(nest, vector=None))
+            continue
         if n not in rows:
             run(b, read, nest)
             continue

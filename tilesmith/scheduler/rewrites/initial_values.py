@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.dependence import default_order, written_box
+from tilesmith.scheduler.analysis.row_recurrences import row_recurrence
 from tilesmith.scheduler.analysis.row_scans import row_scan
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -31,7 +32,7 @@ LARGEST_VALUE = 8
 cost."""
 
 
-def with_initial_values(stage: Stage, kept: frozenset[str]) -> Stage:
+def with_initial_values(stage: Stage, kept: frozenset[str], strict: bool = False) -> Stage:
     """`stage` with its values in the place of what its first update reads of them, where each point is then written
     before it is read; the same values. The stage itself where they are more than a copy or so of what is `kept` in
     memory, or are needed anyway."""
@@ -44,8 +45,8 @@ def with_initial_values(stage: Stage, kept: frozenset[str]) -> Stage:
     ):
         return stage
     scan = row_scan(stage, update)
-    if scan is not None and scan.across:  # blocks of rows had better come from a cache: rows one by one have been there
-        return stage
+    if scan is not None and scan.across and row_recurrence(stage, update, strict) is None:
+        return stage  # blocks of rows had better come from a cache: rows one by one have been there
     places = dict(zip(stage.dims, update.at, strict=True))
     initial = {Access(stage.name, update.at, k, v.type): substituted(v, places) for k, v in enumerate(stage.values)}
 
@@ -66,14 +67,13 @@ def _writes_first(stage: Stage, update: Update) -> bool:
 
 def _is_cheap(value: Expr, kept: frozenset[str]) -> bool:
     """True if a value costs no more than what it saves: simple operations of one element that is loaded."""
-    parts, pending = 0, [value]
-    loads = 0
+    parts, pending, loaded = 0, [value], set[Expr]()
     while pending:
         e = pending.pop()
         parts += 1
         match e:
             case Access():
-                loads += 1
+                loaded.add(e)
                 if e.name not in kept or any(isinstance(n, Access) for i in e.indices for n in walk(i)):
                     return False
             case Binary(op="+" | "-" | "*" | "&" | "|" | "^") | Cast() | Compare() | Select() | Unary():
@@ -84,4 +84,4 @@ def _is_cheap(value: Expr, kept: frozenset[str]) -> bool:
                 pass
             case _:
                 return False
-    return parts <= LARGEST_VALUE and loads <= 1
+    return parts <= LARGEST_VALUE and len(loaded) <= 1

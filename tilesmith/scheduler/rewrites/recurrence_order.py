@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import is_
 
-from tilesmith.scheduler.analysis.linear_combinations import is_sum, terms
+from tilesmith.scheduler.analysis.linear_combinations import difference, is_sum, terms
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, Unary, Var, map_children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT32
 
 Lag = tuple[int, ...]
 """Steps back to where a value was written, of each loop of an update, the outermost first."""
@@ -89,24 +88,10 @@ def _lag(update: Update, read: Access) -> Lag | None:
     every point."""
     steps = dict.fromkeys((r.name for r in reversed(update.domain)), 0)
     for place, index in zip(update.at, read.indices, strict=True):
-        by = _difference(place, index)
+        by = difference(place, index)
         moved = [n.name for n in walk(place) if isinstance(n, Var) and n.name in steps]
         if by is None or (by and not moved):
             return None
         for name in moved:
             steps[name] += abs(by)
     return tuple(steps.values())
-
-
-def _difference(a: Expr, b: Expr) -> int | None:
-    """`a - b`, where it is a number."""
-    number, found = 0, dict[Expr, int]()
-    for coefficient, body in terms(Binary("-", a, b, INT32)):
-        if coefficient.factors or coefficient.number.denominator != 1:
-            return None
-        n = int(coefficient.number)
-        if isinstance(body, Const):
-            number += n * int(body.value)
-        else:
-            found[body] = found.get(body, 0) + n
-    return None if any(found.values()) else number

@@ -170,6 +170,9 @@ class Params:
     inside_vectors_least_operations: int = 10
     """Operations that are worth an order of loops in which they are done once: as many as an elementary function
     costs."""
+    vectors_of_recurrence: int = 4
+    """Vectors along a recurrence that rows have, at least: those that begin and end rows are narrower, and take as many
+    steps. Shorter rows are scanned side by side."""
     short_rows: int = 256
     """Rows of part of a register, at least, that have vectors as short: those of tables are not worth the code."""
     wide_row_vectors: int = 8

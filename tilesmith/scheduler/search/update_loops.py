@@ -9,6 +9,7 @@ from math import gcd, prod
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.flat_rows import flat_update
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
@@ -95,13 +96,21 @@ class _Chosen:
             scan, across = found.scan.loop, found.scan.vectors_across(found.trips, lanes)
             wanted = (scan, *((across,) if across else ()), *(n for n in order if n not in (scan, across)))
             if self._may_be(wanted):
-                order, vector = wanted, across
+                along_row = self._along_recurrence(UpdateLoops(wanted, Vector(scan, lanes)))
+                order, vector = wanted, scan if along_row else across
         parallel = None
         if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
             order, parallel = self._threaded(order, vector, threads)
-        if vector is not None and not independent(self.definition, self.update, order, vector):
-            vector = None
-        return UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
+        chosen = UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
+        if vector is None or independent(self.definition, self.update, order, vector) or self._along_recurrence(chosen):
+            return chosen
+        return UpdateLoops(order, None, parallel)
+
+    def _along_recurrence(self, loops: UpdateLoops) -> bool:
+        """True if these are vectors along a recurrence, of which rows have some."""
+        vector = loops.vector
+        long = vector is not None and self.found.trips(vector.dim) >= PARAMS.vectors_of_recurrence * vector.lanes
+        return long and along_recurrence(self.definition, self.update, loops, self.strict) is not None
 
     def _may_be(self, order: tuple[str, ...]) -> bool:
         return may_reorder(self.definition, self.update, order, self.strict)

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.dependence import free_dims
 from tilesmith.scheduler.analysis.stage_graph import stage_graph
+from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.loop_nest import line
 from tilesmith.scheduler.features.pipeline_features import Facts, gather
@@ -322,7 +323,7 @@ class _Making:
         of_domain = vector is not None and vector.dim in run
         if vector is not None and vector.dim not in free:
             self._tiled(group, loops, k, tuple(order), None, free)
-            if of_domain:
+            if of_domain and not self._joined_along(name, k, said):
                 self.call(name, "allow_race_conditions", update=k)
                 self.call(name, "vectorize", run[vector.dim], vector.lanes, Guard(), update=k)
         else:
@@ -375,10 +376,19 @@ class _Making:
             vector = said.vector
         if len(order) > 1:
             self.call(name, "reorder", *order, update=k)
-        if vector is not None:
+        if vector is not None and not self._joined_along(name, k, said):
             if vector.dim in run:
                 self.call(name, "allow_race_conditions", update=k)
             self._vectorize(name, run.get(vector.dim, DimVar(vector.dim, name)), vector.lanes, k, None)
+
+    def _joined_along(self, name: str, k: int, said: UpdateLoops | None) -> bool:
+        """True, and noted, of vectors along a recurrence, which Halide has none of."""
+        definition = self.facts.definitions[name]
+        n = k - len(self._updates(name)) + len(definition.updates)
+        if said is None or along_recurrence(definition, definition.updates[n], said) is None:
+            return False
+        self.unsaid.append(f"that update {k} of '{name}' has vectors along its rows, whose points follow from each other")
+        return True
 
     def _vectorize(self, name: str, v: Variable, lanes: int, update: int | None, size: int | None) -> None:
         whole = size is not None and size % lanes == 0

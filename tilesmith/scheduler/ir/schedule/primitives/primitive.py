@@ -61,6 +61,9 @@ class Site(Protocol):
     def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
         """True if the iterations of a loop of the update are proved to be independent."""
 
+    def along_recurrence(self, update: Update, loops: UpdateLoops) -> bool:
+        """True if vectors of the update run along a recurrence, whose points are joined in registers."""
+
 
 @dataclass(frozen=True, slots=True)
 class FixedSite:

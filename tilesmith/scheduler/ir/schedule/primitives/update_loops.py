@@ -91,7 +91,8 @@ def _check_threads(n: int, loops: UpdateLoops, blocks: str | None, at: Site) -> 
         if not in_blocks and loops.vector is not None and loops.vector.dim == loops.parallel:
             raise at.refuse(f"{what}: '{loops.parallel}' is both vectorised and parallel")
     for loop in (loops.parallel, None if loops.vector is None else loops.vector.dim):
-        if loop is not None and not at.independent(update, loops.loops, loop):
+        vectors = loop != loops.parallel and at.along_recurrence(update, loops)
+        if loop is not None and not vectors and not at.independent(update, loops.loops, loop):
             raise at.refuse(f"{what}: that iterations of '{loop}' are independent cannot be proved")
 
 

@@ -1,0 +1,195 @@
+"""Recurrences along rows of memory, vectors along the rows: the points of a vector are joined to each other in
+registers, and what came before the vector to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
+from tilesmith.scheduler.ir.index import Index, const, divide, minimum, modulo
+from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop, PeeledLoop
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.lowering.evaluation import Sources
+from tilesmith.scheduler.lowering.expressions import Evaluator
+from tilesmith.scheduler.lowering.index_vectorization import Axis
+from tilesmith.scheduler.lowering.loop_nest import Nest, run
+from tilesmith.scheduler.lowering.memory import load, store
+
+NARROWEST_BYTES = 16
+"""Bytes of the vectors that rows begin and end with, before vectors of memory and after them, at least."""
+NARROWER = 4
+"""Part of a whole vector that these are."""
+
+
+class NotInRegisters(Misfit):
+    """What is joined to the points before depends on where a row ends: it runs point by point."""
+
+
+def run_recurrence(
+    b: Builder, stage: Stage, buffer: Buffer, update: Update, found: RowRecurrence, sources: Sources, nest: Nest
+) -> bool:
+    """Emits the loops of an update that goes along rows, the innermost by vectors: those of memory, with narrower ones
+    before them and after, and points where these do not fit. False, and nothing is emitted, where vectors are none.
+
+    *Legal when* the nest does what the recurrence says, and its sums may be taken in any order.
+    """
+    assert nest.vector is not None
+    lanes = nest.vector.lanes
+
+    def rows(_: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        for env in envs:
+            _row(_Row(b, stage, buffer, update, found, sources, nest, env), lanes)
+
+    try:
+        with b.attempt():
+            run(b, sources, replace(nest, vector=None, unroll={}, order=nest.order[1:], body=rows))
+    except Misfit:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of an update, with the variables outside of it."""
+
+    b: Builder
+    stage: Stage
+    buffer: Buffer
+    update: Update
+    found: RowRecurrence
+    sources: Sources
+    nest: Nest
+    outside: Mapping[str, Lane]
+
+
+def _row(o: _Row, lanes: int) -> None:
+    """The points of a row: in the middle by vectors, those of so many lanes where memory has them."""
+    b, loop, unit = o.b, o.found.loop, o.buffer.unit
+    first, last = o.nest.bounds[loop]
+    with b.condition() as several:
+        outside = Evaluator(b, o.sources, None, own=o.stage.name)
+        place = _places(o, outside, Lane(first))[unit].base - o.buffer.origin[unit]
+        before = modulo(place.scaled(-1) if o.found.step > 0 else place + 1, lanes)
+        begin = b.let(minimum(first + before, last + 1), f"{loop}_begin")
+        end = b.let(begin + divide(last - begin + 1, lanes).scaled(lanes), f"{loop}_end")
+        parts = [(lanes, begin, end)]
+        narrow = max(lanes // NARROWER, NARROWEST_BYTES // o.buffer.type.bytes)
+        if narrow < lanes:
+            from_ = b.let(begin - divide(begin - first, narrow).scaled(narrow), f"{loop}_begin")
+            to = b.let(end + divide(last - end + 1, narrow).scaled(narrow), f"{loop}_end")
+            parts = [(narrow, from_, begin), *parts, (narrow, end, to)]
+        with b.scope() as points:
+            var = b.fresh(loop)
+            env = {**o.outside, loop: Lane(b.declare(var))}
+            o.nest.body(Evaluator(b, o.sources, None, own=o.stage.name), [env])
+        with b.scope() as middle:
+            for part in parts:
+                _vectors(o, outside, *part)
+        b.emit(PeeledLoop(var, first, last, (parts[0][1], parts[-1][2]), tuple(points), tuple(middle)))
+    b.emit(If((last - first,), tuple(several)))
+
+
+def _places(o: _Row, evaluator: Evaluator, at: Lane) -> tuple[Lane, ...]:
+    """The places that an iteration writes, or those of a vector."""
+    frame = evaluator.frame({**o.outside, o.found.loop: at})
+    return tuple(evaluator.lane(i, frame) for i in o.update.at)
+
+
+def _vectors(o: _Row, outside: Evaluator, lanes: int, begin: Index, end: Index) -> None:
+    """The loop over vectors from one iteration to before another one."""
+    b, found, type_ = o.b, o.found, o.buffer.type
+    steps = _Steps(b, found, type_, lanes)
+    start = list(_places(o, outside, Lane(begin)))
+    start[o.buffer.unit] = Lane(start[o.buffer.unit].base - found.step)
+    carried = Value(type_, lanes, b.fresh(f"{o.stage.name}_before"))
+    with b.condition() as several:
+        one = load(b, o.buffer, tuple(start), type_, True, b.depth)
+        b.emit(Accumulator(carried, b.define(ops.Broadcast(one), type_, lanes)))
+        weights = steps.weights()
+        with b.scope() as body:
+            b.depths[carried.name] = b.depth
+            var = b.fresh(found.loop)
+            first, last = o.nest.bounds[found.loop]
+            at = b.declare(var, ends=(first, last - (lanes - 1)))
+            evaluator = Evaluator(b, o.sources, Axis(var, 1, lanes, b.depth), own=o.stage.name)
+            ahead = tuple(range(lanes))
+            here = Lane(at, ahead) if found.step > 0 else Lane(at + (lanes - 1), tuple(-n for n in ahead))
+            frame = evaluator.frame({**o.outside, found.loop: here})
+            rest = evaluator.value(found.rest, frame)
+            value = steps.joined(rest if rest.lanes > 1 else b.define(ops.Broadcast(rest), type_, lanes))
+            latest = b.define(ops.Shuffle(value, value, (steps.latest,) * lanes), type_, lanes)
+            made = steps.join(value, steps.times(carried, weights))
+            store(b, o.buffer, _places(o, evaluator, here), made)
+            if evaluator.constraints:
+                raise NotInRegisters
+            b.emit(Assign(carried, steps.join(latest, steps.power(carried, lanes))))
+        b.emit(Loop(var, begin, end - lanes, const(lanes), tuple(body)))
+    b.emit(If((end - begin - lanes,), tuple(several)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What joins the lanes of a vector, in the order of its recurrence."""
+
+    b: Builder
+    found: RowRecurrence
+    type_: ScalarType
+    lanes: int
+
+    @property
+    def latest(self) -> int:
+        """The lane of the last point."""
+        return self.lanes - 1 if self.found.step > 0 else 0
+
+    def join(self, x: Value, y: Value) -> Value:
+        """Each lane of `x` joined to that of `y`."""
+        op = ops.Binary("+", y, x) if self.found.op == "+" else ops.Call(self.found.op, (y, x))
+        return self.b.define(op, self.type_, self.lanes)
+
+    def times(self, x: Value, factor: Value | None) -> Value:
+        """A product; without a factor `x` itself."""
+        return x if factor is None else self.b.define(ops.Binary("*", x, factor), self.type_, self.lanes)
+
+    def power(self, x: Value, steps: int) -> Value:
+        """What `x` is worth so many points later."""
+        factor = self.found.factor**steps
+        return self.times(x, None if factor == 1 else literal(float(factor), self.type_))
+
+    def joined(self, value: Value) -> Value:
+        """Each lane joined to all lanes before it."""
+        moved = 1
+        while moved < self.lanes:
+            value = self.join(value, self.power(self._later(value, moved), moved))
+            moved *= 2
+        return value
+
+    def weights(self) -> Value | None:
+        """The powers of the factor that a point before the vector has in its lanes; None if all are 1."""
+        if self.found.factor == 1:
+            return None
+        one = literal(float(self.found.factor), self.type_)
+        everywhere = self.b.define(ops.Broadcast(one), self.type_, self.lanes)
+        return self.joined(self._moved(everywhere, self._nothing(), self.lanes - 1))
+
+    def _later(self, value: Value, by: int) -> Value:
+        """The lanes so many points later: those without one have what joins nothing, or what is joined already."""
+        if self.found.op == "+":
+            return self._moved(self._nothing(), value, self.lanes - by)
+        forward = tuple(max(n - by, 0) for n in range(self.lanes))
+        picks = forward if self.found.step > 0 else tuple(self.lanes - 1 - n for n in reversed(forward))
+        return self.b.define(ops.Shuffle(value, value, picks), self.type_, self.lanes)
+
+    def _moved(self, x: Value, y: Value, first: int) -> Value:
+        """The lanes from `first` on of `x` and then `y`, as the recurrence goes."""
+        if self.found.step < 0:
+            x, y, first = y, x, self.lanes - first
+        picks = tuple(range(first, first + self.lanes))
+        return self.b.define(ops.Shuffle(x, y, picks), self.type_, self.lanes)
+
+    def _nothing(self) -> Value:
+        return self.b.define(ops.Broadcast(literal(0, self.type_)), self.type_, self.lanes)
