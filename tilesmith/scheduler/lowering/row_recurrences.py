@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
-from tilesmith.scheduler.ir.index import Index, const, divide, minimum, modulo
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal
-from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop, PeeledLoop
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, If, Loop, PeeledLoop, Statement
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -27,7 +28,7 @@ NARROWER = 4
 
 
 class NotInRegisters(Misfit):
-    """What is joined to the points before depends on where a row ends: it runs point by point."""
+    """A clamp of what is joined depends on more than the place in the row: it runs point by point."""
 
 
 def run_recurrence(
@@ -68,30 +69,42 @@ class _Row:
 
 
 def _row(o: _Row, lanes: int) -> None:
-    """The points of a row: in the middle by vectors, those of so many lanes where memory has them."""
+    """The points of a row: by vectors where no clamp is at work, in the middle by those of so many lanes that memory
+    has."""
     b, loop, unit = o.b, o.found.loop, o.buffer.unit
-    first, last = o.nest.bounds[loop]
+    lo, hi = o.nest.bounds[loop]
+    narrow = max(lanes // NARROWER, NARROWEST_BYTES // o.buffer.type.bytes)
     with b.condition() as several:
-        outside = Evaluator(b, o.sources, None, own=o.stage.name)
-        place = _places(o, outside, Lane(first))[unit].base - o.buffer.origin[unit]
-        before = modulo(place.scaled(-1) if o.found.step > 0 else place + 1, lanes)
-        begin = b.let(minimum(first + before, last + 1), f"{loop}_begin")
-        end = b.let(begin + divide(last - begin + 1, lanes).scaled(lanes), f"{loop}_end")
-        parts = [(lanes, begin, end)]
-        narrow = max(lanes // NARROWER, NARROWEST_BYTES // o.buffer.type.bytes)
-        if narrow < lanes:
-            from_ = b.let(begin - divide(begin - first, narrow).scaled(narrow), f"{loop}_begin")
-            to = b.let(end + divide(last - end + 1, narrow).scaled(narrow), f"{loop}_end")
-            parts = [(narrow, from_, begin), *parts, (narrow, end, to)]
         with b.scope() as points:
             var = b.fresh(loop)
             env = {**o.outside, loop: Lane(b.declare(var))}
             o.nest.body(Evaluator(b, o.sources, None, own=o.stage.name), [env])
         with b.scope() as middle:
-            for part in parts:
-                _vectors(o, outside, *part)
-        b.emit(PeeledLoop(var, first, last, (parts[0][1], parts[-1][2]), tuple(points), tuple(middle)))
-    b.emit(If((last - first,), tuple(several)))
+            made = [_vectors(o, n) for n in ((narrow, lanes, narrow) if narrow < lanes else (lanes,))]
+            first, after = lo, hi + 1
+            for v in made:
+                first, after = v.within(first, after)
+            first = b.let(minimum(first, hi + 1), f"{loop}_first")
+            after = b.let(maximum(after, first), f"{loop}_after")
+            outside = Evaluator(b, o.sources, None, own=o.stage.name)
+            place = _places(o, outside, Lane(first))[unit].base - o.buffer.origin[unit]
+            before = modulo(place.scaled(-1) if o.found.step > 0 else place + 1, lanes)
+            begin = b.let(minimum(first + before, after), f"{loop}_begin")
+            end = b.let(begin + divide(after - begin, lanes).scaled(lanes), f"{loop}_end")
+            ends = [begin, end]
+            if narrow < lanes:
+                from_ = b.let(begin - divide(begin - first, narrow).scaled(narrow), f"{loop}_from")
+                ends = [from_, *ends, b.let(end + divide(after - end, narrow).scaled(narrow), f"{loop}_to")]
+            for vectors, (begun, done) in zip(made, pairwise(ends), strict=True):
+                start = list(_places(o, outside, Lane(begun)))
+                start[unit] = Lane(start[unit].base - o.found.step)
+                carried = vectors.carried
+                one = load(b, o.buffer, tuple(start), carried.type, True, b.depth)
+                b.emit(Accumulator(carried, b.define(ops.Broadcast(one), carried.type, carried.lanes)))
+                step = const(carried.lanes)
+                b.emit(Loop(vectors.var, begun, done - step, step, tuple(vectors.body)))
+        b.emit(PeeledLoop(var, lo, hi, (ends[0], ends[-1]), tuple(points), tuple(middle)))
+    b.emit(If((hi - lo,), tuple(several)))
 
 
 def _places(o: _Row, evaluator: Evaluator, at: Lane) -> tuple[Lane, ...]:
@@ -100,36 +113,48 @@ def _places(o: _Row, evaluator: Evaluator, at: Lane) -> tuple[Lane, ...]:
     return tuple(evaluator.lane(i, frame) for i in o.update.at)
 
 
-def _vectors(o: _Row, outside: Evaluator, lanes: int, begin: Index, end: Index) -> None:
-    """The loop over vectors from one iteration to before another one."""
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The body of a loop over vectors, `var`, with what is `carried` from each to the next, and what must not be
+    negative where it runs."""
+
+    var: str
+    carried: Value
+    body: list[Statement]
+    constraints: list[Index]
+
+    def within(self, first: Index, after: Index) -> tuple[Index, Index]:
+        """Of the iterations from `first` to before `after` those that vectors may have."""
+        for c in self.constraints:
+            moving = c.coefficient(self.var)
+            fixed = c - sym(self.var).scaled(moving)
+            if moving > 0:
+                first = maximum(first, divide(fixed.scaled(-1) + (moving - 1), moving))
+            elif moving < 0:
+                after = minimum(after, divide(fixed, -moving) + self.carried.lanes)
+            else:
+                raise NotInRegisters
+        return first, after
+
+
+def _vectors(o: _Row, lanes: int) -> _Vectors:
+    """The body of the loop over vectors of so many lanes."""
     b, found, type_ = o.b, o.found, o.buffer.type
     steps = _Steps(b, found, type_, lanes)
-    start = list(_places(o, outside, Lane(begin)))
-    start[o.buffer.unit] = Lane(start[o.buffer.unit].base - found.step)
-    carried = Value(type_, lanes, b.fresh(f"{o.stage.name}_before"))
-    with b.condition() as several:
-        one = load(b, o.buffer, tuple(start), type_, True, b.depth)
-        b.emit(Accumulator(carried, b.define(ops.Broadcast(one), type_, lanes)))
-        weights = steps.weights()
-        with b.scope() as body:
-            b.depths[carried.name] = b.depth
-            var = b.fresh(found.loop)
-            first, last = o.nest.bounds[found.loop]
-            at = b.declare(var, ends=(first, last - (lanes - 1)))
-            evaluator = Evaluator(b, o.sources, Axis(var, 1, lanes, b.depth), own=o.stage.name)
-            ahead = tuple(range(lanes))
-            here = Lane(at, ahead) if found.step > 0 else Lane(at + (lanes - 1), tuple(-n for n in ahead))
-            frame = evaluator.frame({**o.outside, found.loop: here})
-            rest = evaluator.value(found.rest, frame)
-            value = steps.joined(rest if rest.lanes > 1 else b.define(ops.Broadcast(rest), type_, lanes))
-            latest = b.define(ops.Shuffle(value, value, (steps.latest,) * lanes), type_, lanes)
-            made = steps.join(value, steps.times(carried, weights))
-            store(b, o.buffer, _places(o, evaluator, here), made)
-            if evaluator.constraints:
-                raise NotInRegisters
-            b.emit(Assign(carried, steps.join(latest, steps.power(carried, lanes))))
-        b.emit(Loop(var, begin, end - lanes, const(lanes), tuple(body)))
-    b.emit(If((end - begin - lanes,), tuple(several)))
+    weights = steps.weights()
+    with b.scope() as body:
+        var, carried = b.fresh(found.loop), Value(type_, lanes, b.fresh(f"{o.stage.name}_before"))
+        b.depths[carried.name] = b.depth
+        at = b.declare(var)
+        evaluator = Evaluator(b, o.sources, Axis(var, 1, lanes, b.depth), own=o.stage.name)
+        ahead = tuple(range(lanes))
+        here = Lane(at, ahead) if found.step > 0 else Lane(at + (lanes - 1), tuple(-n for n in ahead))
+        rest = evaluator.value(found.rest, evaluator.frame({**o.outside, found.loop: here}))
+        value = steps.joined(rest if rest.lanes > 1 else b.define(ops.Broadcast(rest), type_, lanes))
+        latest = b.define(ops.Shuffle(value, value, (steps.latest,) * lanes), type_, lanes)
+        store(b, o.buffer, _places(o, evaluator, here), steps.join(value, steps.times(carried, weights)))
+        b.emit(Assign(carried, steps.join(latest, steps.power(carried, lanes))))
+    return _Vectors(var, carried, body, evaluator.constraints)
 
 
 @dataclass(frozen=True, slots=True)
