@@ -48,6 +48,7 @@ OF = {
         scheduler/rewrites/expression_rules/error_bounds: _ROUNDOFF _SMALLEST _LIBRARY
         scheduler/rewrites/expression_rules/type_inference: _BY_FIRST
         scheduler/rewrites/narrow_integers: _WIDTHS
+        scheduler/lowering/row_recurrences: NARROWER
         scheduler/lowering/transposed_scans: MOST_MISSED MOST_WRITTEN_OUT
         scheduler/rewrites/factor_exponentials: LARGEST_EXPONENTS LARGEST_EXACT
         scheduler/search/ecm/loop_structures: WIDEST
@@ -125,6 +126,7 @@ OF = {
         scheduler/analysis/linear_combinations: _LARGEST
         scheduler/analysis/rank_one: _PLAIN
         scheduler/analysis/register_windows: MOST_ELEMENTS MOST_PLACES DEEPEST
+        scheduler/analysis/row_recurrences: LEAST_LANES LEAST_FACTOR LARGEST_ERROR
         scheduler/analysis/update_sweeps: LEAST_ROWS
         scheduler/analysis/separability: _FEWEST
         scheduler/analysis/sliding_windows: LONGEST_PERIOD WARM_UP_LIMIT FAR

@@ -1,4 +1,4 @@
-"""Recurrences along rows by vectors along these, compiled: against the interpreter, at sizes around those of vectors."""
+"""Recurrences along rows, vectors along these, compiled: against the interpreter, at sizes around those of vectors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def test_points_that_are_joined_in_registers(case: str, vector_bytes: int) -> No
     made = compile_pipeline(of, machine(vector_bytes=vector_bytes, threads=1))
     lanes = vector_bytes // of.stages[0].types[0].bytes
     (stage,) = made.plan.pipeline.stages
-    found = [along_recurrence(stage, u, loops) for u, loops in zip(stage.updates, made.schedule.groups[0].updates, strict=True)]
+    found = [
+        along_recurrence(stage, u, loops)
+        for u, loops in zip(stage.updates, made.schedule.groups[0].updates, strict=True)
+    ]
     assert all(found) == (lanes >= 4)
     library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(7)

@@ -98,12 +98,20 @@ def test_only_pure_dims_of_an_output_are_tiled() -> None:
 
 
 def test_a_scan_along_memory_has_vectors_across_rows_and_threads_over_them() -> None:
-    along = update((r, y), F("out")(r, y) + F("out")(r - 1, y), variable("r", 1, 500))
+    along = update((r, y), F("out")(r, y) * F("out")(r - 1, y), variable("r", 1, 500))
     out = stage("out", "xy", exp(F("input")(x, y)), (along,))
     (group,) = _schedule(pipeline("along", [out], {"out": (500, 4096)})).groups
     assert [t.dim for t in group.tiles] == ["y"]
     assert group.parallel == "y.outer"
     assert group.updates == (UpdateLoops(("r", "y"), Vector("y", 16)),)
+
+
+@pytest.mark.parametrize(("length", "vector"), [(500, Vector("r", 16)), (60, Vector("y", 16))])
+def test_a_recurrence_along_memory_has_vectors_along_its_rows_if_these_are_long(length: int, vector: Vector) -> None:
+    along = update((r, y), F("out")(r, y) + F("out")(r - 1, y), variable("r", 1, length))
+    out = stage("out", "xy", exp(F("input")(x, y)), (along,))
+    (group,) = _schedule(pipeline("along", [out], {"out": (length, 4096)})).groups
+    assert group.updates == (UpdateLoops(("r", "y"), vector),)
 
 
 def test_a_stage_without_pure_dims_has_threads_of_its_own() -> None:

@@ -71,9 +71,10 @@ class Pass(NamedTuple):
     begins `rows` times, with so many `steps` of `lanes` iterations in all, and `singles` run alone, which have the
     `operations` of one each. It loads `loads` elements of `size` bytes, of `gathered` ones each lane at a place of its
     own, and by `transfers` those of other stages that are not among them, and stores one; vectors run `across` rows, so
-    many bytes `apart`, and are `transposed` so often, as they come from memory and as they go there; or along a recurrence,
-    whose lanes are `joined` by these operations time and again. A step waits for the one before it so many cycles, `chain`, and takes so many from its loads to its value, `latency`. Of the stage it
-    loads and stores so many `bytes`, of which `working` are touched before it comes to another tile."""
+    many bytes `apart`, and are `transposed` so often, as they come from memory and as they go there; or along a
+    recurrence, whose lanes are `joined` by these operations time and again. A step waits for the one before it so many
+    cycles, `chain`, and takes so many from its loads to its value, `latency`. Of the stage it loads and stores so many
+    `bytes`, of which `working` are touched before it comes to another tile."""
 
     lanes: int
     operations: tuple[tuple[str, Operations], ...]

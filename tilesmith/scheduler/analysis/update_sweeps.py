@@ -69,7 +69,9 @@ def _beside(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
     """The sweep of scans along rows of memory, which are independent: blocks of whole vectors, where these run across
     rows, the same ones in all of the updates."""
     updates = stage.updates[: len(loops)]
-    across = dict.fromkeys(u.vector for u, update in zip(loops, updates, strict=True) if not _is_along(stage, update, u))
+    across = dict.fromkeys(
+        u.vector for u, update in zip(loops, updates, strict=True) if not _is_along(stage, update, u)
+    )
     if len(across) > 1 or len(stage.storage) < 2:
         return None
     vector = next(iter(across), None)

@@ -21,10 +21,8 @@ from tilesmith.scheduler.lowering.index_vectorization import Axis
 from tilesmith.scheduler.lowering.loop_nest import Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
 
-NARROWEST_BYTES = 16
-"""Bytes of the vectors that rows begin and end with, before vectors of memory and after them, at least."""
 NARROWER = 4
-"""Part of a whole vector that these are."""
+"""Part of a vector of memory that those are which rows begin and end with, or as short as there are."""
 
 
 class NotInRegisters(Misfit):
@@ -73,7 +71,7 @@ def _row(o: _Row, lanes: int) -> None:
     has."""
     b, loop, unit = o.b, o.found.loop, o.buffer.unit
     lo, hi = o.nest.bounds[loop]
-    narrow = max(lanes // NARROWER, NARROWEST_BYTES // o.buffer.type.bytes)
+    narrow = max(lanes // NARROWER, b.vectors.narrowest_bytes // o.buffer.type.bytes)
     with b.condition() as several:
         with b.scope() as points:
             var = b.fresh(loop)

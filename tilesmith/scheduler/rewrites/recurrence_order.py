@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import is_
 
-from tilesmith.scheduler.analysis.linear_combinations import difference, is_sum, terms
+from tilesmith.scheduler.analysis.linear_combinations import difference, is_sum
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, Unary, Var, map_children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 

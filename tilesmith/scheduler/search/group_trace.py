@@ -42,7 +42,7 @@ def updates_explained(name: str, updates: tuple[UpdateLoops, ...]) -> list[Decis
         vector, why = "no vectors", "no loop that runs along memory is proved to be independent"
         if update.vector is not None:
             vector = f"{update.vector.lanes} lanes along {update.vector.dim}"
-            why = f"{update.vector.dim} runs along memory, and is proved to be independent"
+            why = f"{update.vector.dim} is proved to be independent, or a recurrence whose points registers join"
         threads = "" if update.parallel is None else f", threads over {update.parallel}"
         loops = " ".join(update.loops) or "none"
         found.append(Decision("final", name, f"update {n}: loops {loops}; {vector}{threads}", why, "TACO 2019, 4.4"))

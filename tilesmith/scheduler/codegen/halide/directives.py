@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.dependence import free_dims
-from tilesmith.scheduler.analysis.stage_graph import stage_graph
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
+from tilesmith.scheduler.analysis.stage_graph import stage_graph
 from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.loop_nest import line
 from tilesmith.scheduler.features.pipeline_features import Facts, gather
@@ -387,7 +387,9 @@ class _Making:
         n = k - len(self._updates(name)) + len(definition.updates)
         if said is None or along_recurrence(definition, definition.updates[n], said) is None:
             return False
-        self.unsaid.append(f"that update {k} of '{name}' has vectors along its rows, whose points follow from each other")
+        self.unsaid.append(
+            f"that update {k} of '{name}' has vectors along its rows, whose points follow from each other"
+        )
         return True
 
     def _vectorize(self, name: str, v: Variable, lanes: int, update: int | None, size: int | None) -> None:
