@@ -64,7 +64,7 @@ def test_a_recursion_of_few_channels_is_in_vectors_of_fewer_lanes(channels: int,
 
 def test_threads_share_strips_of_rows_at_root_where_scans_have_vectors_across_these() -> None:
     """Row by row there would be no vectors at all."""
-    down = update((r, y), F("sums")(r, y) + F("sums")(r - 1, y), variable("r", 1, 499))
+    down = update((r, y), F("sums")(r, y) * F("sums")(r - 1, y), variable("r", 1, 499))
     of = pipeline("rows", [stage("sums", "xy", F("input")(x, y), (down,))], {"sums": (500, 4000)})
     (group,) = root_schedule(of, machine(threads=2)).groups
     assert (group.parallel, group.updates[0].vector) == ("y.outer", Vector("y", 16))
