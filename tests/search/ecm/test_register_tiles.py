@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tilesmith.platforms import catalog
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
@@ -90,6 +92,32 @@ def test_of_a_convolution_some_rows_have_all_channels_in_turn() -> None:
     assert rows is not None
     assert rows.size is not None
     assert rows.size <= 20
+
+
+@pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
+def test_of_orders_that_take_as_long_one_needs_little_of_what_cores_share(platform: str) -> None:
+    """All channels of a row of one image in turn: those of many rows read these anew from the last level."""
+    value = "sum(a(x + p, y + q, k, n) * w(p, q, k, c) for k in range(128) for q in range(3) for p in range(3))"
+    sizes = {
+        "a": [[0, 102], [0, 82], [0, 128], [0, 5]],
+        "w": [[0, 3], [0, 3], [0, 128], [0, 128]],
+        "f": [[0, 100], [0, 80], [0, 128], [0, 5]],
+    }
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "convolutions",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "k", "n"]},
+                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
+            ],
+            "stages": [{"name": "f", "dims": ["x", "y", "c", "n"], "value": value}],
+            "outputs": ["f"],
+            "estimates": sizes,
+        }
+    )
+    group = group_of(pipeline, platform)
+    assert {t.dim: t.size for t in group.tiles if t.dim in ("y", "n")} == {"y": 1, "n": 1}
 
 
 def test_vectors_of_reductions_that_share_nothing_are_as_wide_as_a_value_may_be() -> None:

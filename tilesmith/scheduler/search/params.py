@@ -106,6 +106,11 @@ class Params:
     """The share of a dim that is computed twice, at most, where it ends within a register tile."""
     register_tile_sizes: int = 3
     """Numbers of points of a register tile that are tried for each number of vectors, the largest first."""
+    same_tiles: float = 0.03
+    """Relative difference of predicted times up to which register tiles are compared as beside other programs."""
+    left_of_shared_cache: float = 0.25
+    """The part of a cache that several cores share which plans have that take equally long otherwise, where they are
+    compared as beside other programs."""
     stays_share_of_last_level: float = 0.5
     """The share of the last level that data may take, with all else that circulates, to stay there from call to
     call."""

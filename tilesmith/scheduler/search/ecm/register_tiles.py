@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
-from math import ceil, gcd
+from math import ceil, gcd, inf
 
+from tilesmith.platforms import CpuPlatform, Platform
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.pipeline_features import StageFacts
 from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_sums
@@ -27,7 +29,34 @@ from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
 
 def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """The plan with register tiles, of all sizes for which there are registers: along each dim whose points share
-    vectors, in the orders of tiles in which what is shared by most of them stays near."""
+    vectors, in the orders of tiles in which what is shared by most of them stays near. Of those that take as long as
+    the best, as far as a model can tell, it is the one that takes least where other programs have most of the caches
+    that are shared: the others are left out that cost less than that."""
+    found = list(_all_sizes(pricing, plan, members, sized))
+    least = min((p.total for p in found), default=inf) * (1 + PARAMS.same_tiles)
+    near = [p for p in found if p.total <= least and p.counts is not None]
+    if len(near) > 1:
+        crowded = _crowded(pricing.platform)
+        best = min(near, key=lambda p: float(pricing.model.total(p.counts, crowded)) if p.counts else inf)
+        found = [p for p in found if p is best or p.total > best.total]
+    yield from found
+
+
+@lru_cache(maxsize=64)
+def _crowded(platform: Platform) -> Platform:
+    """The machine with as much of the caches that are shared as other programs leave."""
+    if not isinstance(platform, CpuPlatform):
+        return platform
+    caches = [
+        c.model_copy(update={"size_bytes": int(c.size_bytes * PARAMS.left_of_shared_cache)})
+        if c.shared_by_threads > platform.threads_per_core
+        else c
+        for c in platform.caches
+    ]
+    return platform.model_copy(update={"caches": tuple(caches)})
+
+
+def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     facts = pricing.facts
     output, row = facts.stages[members.output], facts.stages[members.output].row
     inside = {n: facts.definitions[n] for n, c in sized.shape.choices.items() if c.levels is None}
