@@ -15,7 +15,7 @@ from tilesmith.platforms.core import Core, Registers
 from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_sums
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
-from tilesmith.scheduler.ir.loop.ops import Call
+from tilesmith.scheduler.ir.loop.ops import Call, Copy, FusedProduct, Load
 from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.program import Accumulator, Define, Loop, PeeledLoop
 from tilesmith.scheduler.ir.loop.traversal import walk
@@ -233,6 +233,51 @@ def test_reductions_over_one_domain_share_its_loop_while_registers_last(reductio
     lowered = Lowered(pipeline(" + ".join(terms[:reductions])))
     together(lowered.evaluator, lowered.stages["out"].values, [at(lowered, 0), at(lowered, 1)])
     assert sum(isinstance(s, Loop) for s in lowered.inside) == loops
+
+
+@pytest.mark.parametrize(("points", "crowded"), [(8, False), (9, True)])
+def test_sums_without_room_for_as_many_registers_again_are_computed_in_order(points: int, crowded: bool) -> None:
+    """Of 16 registers: each product is added as it is made, and what several sums share is held."""
+    lowered = Lowered(pipeline("sum(f(x + i + j) * f(i + 2 * j) for i in range(90) for j in range(3))"))
+    together(lowered.evaluator, lowered.stages["out"].values, [at(lowered, n) for n in range(points)])
+    defined = [s for s in walk(tuple(lowered.inside)) if isinstance(s, Define)]
+    fused = [s for s in defined if isinstance(s.op, FusedProduct)]
+    assert len(fused) == (3 * points if crowded else 0)
+    held = {s.op.a.name for s in defined if isinstance(s.op, Copy) and s.op.held}
+    loaded = [s.result for s in defined if isinstance(s.op, Load) and s.result.lanes > 1]
+    assert {v.name for v in loaded} >= held
+    assert len(held) == (points if crowded else 0), "all but the first and the last of those that the points read"
+    assert len(loaded) == points + 2
+
+
+def test_scalars_have_room() -> None:
+    """Also where a machine has no vectors."""
+    value = "sum(a(k) * w(k, c) for k in range(100))"
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "scalars",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["k"]},
+                {"name": "w", "type": "float32", "dims": ["k", "c"]},
+            ],
+            "stages": [{"name": "out", "dims": ["c"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 12]]},
+        }
+    )
+    group = Group("out", ("c.inner",), (), None, None, ("c",), ())
+    code = source_of(pipeline, Schedule("scalars", "by hand", (group,)), machine(vector_bytes=0)).code
+    assert "ts_fma" not in code
+
+
+def test_sums_without_room_keep_products_apart_if_strict() -> None:
+    """They are rounded as they are written."""
+    lowered = Lowered(pipeline("sum(f(x + i + j) * f(i + 2 * j) for i in range(90) for j in range(3))"))
+    lowered.evaluator.builder.strict = True
+    together(lowered.evaluator, lowered.stages["out"].values, [at(lowered, n) for n in range(9)])
+    defined = [s for s in walk(tuple(lowered.inside)) if isinstance(s, Define)]
+    assert not any(isinstance(s.op, FusedProduct) for s in defined)
 
 
 def test_a_single_point_has_nothing_beside_it() -> None:

@@ -130,7 +130,8 @@ _INTEGERS = _results(
      "{a} // 3:{E}", "{a} % 8:{E}", "{a} // 8:{E}", "{a} << 3:{E}", "{a} >> 2:{E}", "inv {a}",
      "call min({a}, {b})", "call max({a}, {b})", "call sat_add({a}, {b})", "call sat_sub({a}, {b})",
      "call halving_add({a}, {b})", "call rounding_halving_add({a}, {b})", "call rounding_shift_right({a}, 3:{E})",
-     "call mul_shift_right({a}, {b}, 7:{E})", "copy {a}", "broadcast 5:{E}"]
+     "call mul_shift_right({a}, {b}, 7:{E})", "copy {a}", "copy {a} held",
+     "broadcast 5:{E}"]
 ) + _COMPARED + _LOGIC  # fmt: skip
 _ACROSS = _results(
     ["shuffle {a}, {b} [" + picks + "]" for picks in ("REVERSED", "EVENS", "ODDS", "NEIGHBOURS", "FIRST")]
@@ -153,7 +154,8 @@ _PLACES = (
 _FLOATS = _results(
     ["{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "neg {a}", "call min({a}, {b})", "call max({a}, {b})",
      "call abs({a})", "call absd({a}, {b})", "call sqrt({a})", "call floor({a})", "call ceil({a})", "call round({a})",
-     "call trunc({a})", "call lerp({a}, {b}, {a})"]
+     "call trunc({a})", "call lerp({a}, {b}, {a})", "copy {a} held", "fused_product {a}, {b}, {b}",
+     "fused_product {a}, 3.5:{E}, {b}"]
 ) + _COMPARED + _LOGIC  # fmt: skip
 _ELEMENTARY = _results(
     [f"call {f}({{a}})" for f in ("exp", "log", "sin", "cos", "tan", "atan", "tanh")]

@@ -52,6 +52,8 @@ TABLE_ENTRIES, LEAST_TABLE_ENTRIES = 128, 16
 PAIRWISE_BYTES = 32
 """Bytes of the smallest registers of which neighbours are multiplied and added at once: machines with smaller ones
 widen as they multiply."""
+ELEMENTS_BYTES = 64
+"""Bytes of the smallest registers for which instructions take an element of memory for all lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,10 @@ class ExecutionLevel:
 
 @dataclass(frozen=True, slots=True)
 class VectorUnit:
-    """The vectors that one thread of code computes with: bytes of a register, of a vector of places that a table of
-    bytes is looked up at by an instruction (0: there is none), whether one multiplies int16 and adds neighbours, and
-    vectors that a loop may carry from one iteration to the next; the rest as `Registers` and `Instructions` of a
-    platform have it."""
+    """The vectors that one thread of code computes with: bytes of a register, and how many `registers` there are; bytes
+    of a vector of places that a table of bytes is looked up at by an instruction (0: there is none), whether one
+    multiplies int16 and adds neighbours, and vectors that a loop may carry from one iteration to the next; the rest as
+    `Registers` and `Instructions` of a platform have it."""
 
     register_bytes: int
     table_lookup_bytes: int = 0
@@ -77,6 +79,12 @@ class VectorUnit:
     narrowest_bytes: int = 16
     streamed_bytes: int = 16
     permuted_bytes: int = 4
+    registers: int = 16
+
+    @property
+    def takes_elements(self) -> bool:
+        """True if instructions take an element of memory for all lanes, as those of AVX-512 do."""
+        return self.register_bytes >= ELEMENTS_BYTES
 
     @property
     def widest_bytes(self) -> int:
@@ -98,6 +106,7 @@ def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:
         given.narrowest_bytes,
         given.streamed_bytes,
         given.permuted_bytes,
+        registers,
     )
 
 

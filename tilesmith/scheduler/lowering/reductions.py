@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -10,8 +11,9 @@ from typing import TypeAlias
 from tilesmith.scheduler.features.reduction_loops import UNROLLED_TRIPS, has_long_reduction, is_written_out, trips
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop import ops
-from tilesmith.scheduler.ir.loop.builder import Misfit, literal
-from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, If, Loop, PeeledLoop
+from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal
+from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, Define, If, Loop, PeeledLoop, Statement
+from tilesmith.scheduler.ir.loop.traversal import used
 from tilesmith.scheduler.ir.loop.values import Ends, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
@@ -227,13 +229,31 @@ class _Nest:
         b = self.ev.builder
         for cell in (c for state in self.cells for c in state):
             b.depths[cell.name] = b.depth  # what is made of an accumulator belongs into the innermost loop
-        for state, (e, frame) in zip(self.cells, jobs, strict=True):
+        points = [_points(self.ev, self.domain[self.loops :], frame) for _, frame in jobs]
+        crowded, begin = len(jobs) > 1 and self._leave_no_room(), len(b.scopes[-1].statements)
+        states = self.cells
+        if crowded:  # term by term: few of the vectors that they share are in use at once
+            for each in zip(*points, strict=True):
+                states = [_step(self.ev, e, state, p) for (e, _), state, p in zip(jobs, states, each, strict=True)]
+        for state, cells, (e, _), terms in zip(states, self.cells, jobs, points, strict=True):
             new = list(state)
-            for point in _points(self.ev, self.domain[self.loops :], frame):
+            for point in () if crowded else terms:
                 new = _step(self.ev, e, new, point)
-            for cell, value in zip(state, new, strict=True):
+            for cell, value in zip(cells, new, strict=True):
                 if value != cell:
                     b.emit(Assign(cell, value))
+        if crowded:
+            made = _loaded_once(b, b.scopes[-1].statements[begin:])
+            b.scopes[-1].statements[begin:] = made if b.strict else _in_order(made)
+
+    def _leave_no_room(self) -> bool:
+        """True if there are not as many registers again as the accumulators take, and one for an element of all lanes
+        where instructions do not take that from memory."""
+        b = self.ev.builder
+        element = 0 if b.vectors.takes_elements else 1
+        vectors = [c for cells in self.cells for c in cells if c.lanes > 1]
+        held = sum(max(1, c.lanes * c.type.bytes // b.vectors.register_bytes) for c in vectors)
+        return 2 * held + element > b.vectors.registers
 
     def _loop(self, n: int, jobs: list[Job]) -> None:
         b, r, frame = self.ev.builder, self.domain[n], jobs[0][1]
@@ -285,6 +305,39 @@ class _Nest:
         first = b.let(minimum(begin, maximum(hi + 1, lo)), f"{var}_from")
         last = b.let(maximum(end, first), f"{var}_to")
         return (first, last), Loop(var, first, last - 1, const(1), body)
+
+
+def _loaded_once(b: Builder, statements: list[Statement]) -> list[Statement]:
+    """Statements in which vectors that are used more than once are held from where they are loaded on: where registers
+    are scarce, compilers load them again for each use, half of them across two lines."""
+    uses = Counter(name for s in statements for name in used(s))
+    found: list[Statement] = []
+    for s in statements:
+        if isinstance(s, Define) and isinstance(s.op, ops.Load) and s.result.lanes > 1 and uses[s.result.name] > 1:
+            loaded = replace(s.result, name=b.fresh(s.result.name.rpartition("_")[0]))
+            found += [replace(s, result=loaded), replace(s, op=ops.Copy(loaded, held=True))]
+        else:
+            found.append(s)
+    return found
+
+
+def _in_order(statements: list[Statement]) -> list[Statement]:
+    """Statements in which vectors of products are added as they are made, by one instruction each. Compilers that may
+    add in any order make trees of the terms of a sum, so that none waits for another. That is instructions more, and
+    where sums have most of the registers already, what a tree joins is in memory; and many sums do not wait."""
+    uses = Counter(name for s in statements for name in used(s))
+    products: dict[str, ops.Binary] = {}
+    found: dict[int, Define] = {}
+    for n, s in enumerate(statements):
+        match s:
+            case Define(Value(lanes=lanes) as r, ops.Binary("*") as product) if lanes > 1 and r.type.is_float:
+                products[r.name] = product
+            case Define(r, ops.Binary("+", a, b)) if products:
+                term = next((x for x in (b, a) if x.name in products and uses[x.name] == 1), None)
+                if term is not None:
+                    product = products[term.name]
+                    found[n] = Define(r, ops.FusedProduct(product.a, product.b, a if term is b else b))
+    return [found.get(n, s) for n, s in enumerate(statements)]
 
 
 def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[list[Job], Value | None]:

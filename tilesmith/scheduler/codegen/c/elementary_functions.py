@@ -75,7 +75,8 @@ INLINE $I $to_i64($F a) {
 """
 
 _OPAQUE = """\
-/* The same, as compilers cannot know: what they know of sums would find that what rounding loses is 0. */
+/* The same, in a register, as compilers cannot know: what they know of sums would find that what rounding loses is 0,
+   and what they know of a place in memory would load from it again. */
 INLINE $T $opaque($T a) {
 #if $registers
     TILESMITH_WHOLE(a);

@@ -36,6 +36,8 @@ def expression(o: Operands, d: Define) -> str:
             return _logical(o, r, "&" if op.function == "min" else "|", a, b)
         case ops.Call():
             return call(o, r, op.function, op.args)
+        case ops.FusedProduct():
+            return f"{o.function('fma', r.type, r.lanes)}({', '.join(o.wide(x, r.lanes) for x in (op.a, op.b, op.c))})"
         case ops.Cast():
             if r.type.bits == 64 and op.a.type.is_integer and op.a.type.bits < 64:
                 o.widened[r.name] = op.a.type
@@ -46,6 +48,8 @@ def expression(o: Operands, d: Define) -> str:
             return o.mask(op.a, r.mask_bits, r.lanes)
         case ops.Broadcast():
             return o.mask(op.a, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(op.a, r.lanes)
+        case ops.Copy(held=True):
+            return f"{o.function('opaque', r.type, r.lanes)}({op.a.name})"
         case ops.Copy():
             return op.a.name
         case ops.DotPairs(a=a, b=b):

@@ -42,7 +42,7 @@ _WHOLE = """\
 #define TILESMITH_REGISTER 16
 #endif
 #define TILESMITH_WHOLE(a) __asm__("" : "+x"(a))
-#elif defined __aarch64__
+#elif defined __aarch64__ || defined __ARM_NEON
 #define TILESMITH_REGISTER 16
 #define TILESMITH_WHOLE(a) __asm__("" : "+w"(a))
 #endif

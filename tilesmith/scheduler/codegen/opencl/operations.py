@@ -34,6 +34,8 @@ def expression(o: Operands, d: Define) -> str:
             return _logical(o, r, "&" if op.function == "min" else "|", a, b)
         case ops.Call():
             return call(o, r, op.function, op.args)
+        case ops.FusedProduct():
+            return f"fma({', '.join(o.wide(x, r.lanes) for x in (op.a, op.b, op.c))})"
         case ops.Cast():
             return _cast(o, r, op.a, op.saturate)
         case ops.Truncate():

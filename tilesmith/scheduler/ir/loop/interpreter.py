@@ -386,6 +386,8 @@ class _Machine:
             case ops.WidenPart():
                 groups = self.value(op.a, op.a.lanes).reshape(n, -1)
                 return semantics.convert(groups[:, op.part], op.a.type, r.type, False)
+            case ops.FusedProduct():
+                return self.value(op.a, n) * self.value(op.b, n) + self.value(op.c, n)
             case ops.ResizeMask() | ops.Broadcast() | ops.Copy():
                 return self.value(op.a, n)
             case ops.Shuffle():

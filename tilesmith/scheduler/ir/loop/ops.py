@@ -74,6 +74,15 @@ class Call:
     args: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FusedProduct:
+    """`a b + c` of floats: one instruction where there is one, in this order of sums."""
+
+    a: Value
+    b: Value
+    c: Value
+
+
 # conversions ------------------------------------------------------------
 
 
@@ -128,9 +137,11 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The value itself, under another name: what it holds now, where it is an accumulator."""
+    """The value itself, under another name: what it holds now, where it is an accumulator. A vector that is `held` is
+    in a register from here on: compilers do not load it again."""
 
     a: Value
+    held: bool = False
 
 
 # across lanes ------------------------------------------------------------
@@ -318,6 +329,7 @@ Operation: TypeAlias = (
     | Logical
     | Select
     | Call
+    | FusedProduct
     | Cast
     | Truncate
     | Narrow

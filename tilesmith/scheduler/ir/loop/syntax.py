@@ -27,6 +27,7 @@ FORMATS: dict[type, str] = {
     # element by element
     ops.Select: "select {condition}, {a}, {b}",
     ops.Call: "call {function:name}({args})",
+    ops.FusedProduct: "fused_product {a}, {b}, {c}",
     # conversions
     ops.Cast: "cast {a} {saturate?}",
     ops.Truncate: "truncate {a}",
@@ -34,7 +35,7 @@ FORMATS: dict[type, str] = {
     ops.WidenPart: "widen_part {a} part {part}",
     ops.ResizeMask: "resize_mask {a}",
     ops.Broadcast: "broadcast {a}",
-    ops.Copy: "copy {a}",
+    ops.Copy: "copy {a} {held?}",
     # across lanes
     ops.Shuffle: "shuffle {a}, {b} [{picks}]",
     ops.DotPairs: "dot_pairs {a}, {b}",

@@ -322,6 +322,9 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
         case ops.Select():
             _typed((op.a, op.b), r, place)
             _require(op.condition.type == BOOL and op.condition.lanes in (1, lanes), place, "a condition is a bool")
+        case ops.FusedProduct():
+            _typed((op.a, op.b, op.c), r, place)
+            _require(r.type.is_float, place, "a product is fused with a sum of floats")
         case ops.Call():
             _require(all(a.lanes in (1, lanes) for a in op.args), place, "operands have the result's lanes")
         case ops.Cast():
