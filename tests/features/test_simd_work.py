@@ -140,13 +140,24 @@ def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
     far = F("input")(x, y - 30) + F("input")(x, y + 30)
     through = [stage("f", "xy", far), stage("out", "xy", F("f")(x, y) + F("f")(x, y - 1))]
     of = pipeline("far", through, {"out": (256, 64)})
-    found = works(of, ORDERS[0], {"f": Levels(0, 2)}, {"x": 256, "y": 64}, 8)["f"]
+    found = works(of, ORDERS[0], {"f": Levels(0, 2, True)}, {"x": 256, "y": 64}, 8)["f"]
     apart = works(of, ORDERS[0], {"f": Levels(1, 2)}, {"x": 256, "y": 64}, 8)["f"]
     row = 256 * 4
     assert found.in_output
     for work in (found, apart):
         assert 65 * 2 * row <= work.loaded[0] <= 65 * 2 * (row + 64)
         assert work.loaded[2] >= (64 + 60) * row
+
+
+def test_what_is_computed_for_each_vector_begins_a_row_for_each() -> None:
+    """Eight vectors of a row of 64, where nothing is in registers: each reads eight points, or ten of a window."""
+    for reach, vectors in ((0, 1), (2, 2)):
+        value = F("f")(x, y) if reach == 0 else F("f")(x - 1, y) + F("f")(x + 1, y)
+        of = pipeline("inside", [stage("f", "xy", F("input")(x, y) * 2.0), stage("out", "xy", value)], {"out": (64, 8)})
+        found = works(of, ORDERS[0], {"f": Levels(0, 0)}, {"x": 64, "y": 8}, 8)["f"]
+        assert not found.in_output
+        assert float(found.rows) == 8 * 8
+        assert float(found.steps) == vectors * 8 * 8
 
 
 def test_a_ring_is_the_same_memory_again_and_again() -> None:
@@ -180,7 +191,7 @@ def test_chains_go_through_what_is_inline_and_through_all_stages_of_one_loop() -
     tile = {"x": 64, "y": 8}
     first, second = LOAD + QUOTIENT, LOAD + FLOAT + FLOAT
     assert [w.chain.whole for w in works(of, ORDERS[0], {}, tile, 8).values()] == [first + second]
-    inside, outside = (group(of, ORDERS[0], {"root": Levels(level, level)}, tile, 8) for level in (0, 1))
+    inside, outside = (group(of, ORDERS[0], {"root": Levels(n, n, n == 0)}, tile, 8) for n in (0, 1))
     for found, of_loop in ((inside, first + second), (outside, 0.0)):
         assert found.work is not None
         assert found.work.chain == of_loop

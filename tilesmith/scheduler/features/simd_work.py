@@ -729,6 +729,13 @@ class WorkCounter:
             length = float(span.extent(1) if span.known else facts.extent(dim))
             return self._cut(points / length, length, run.lanes)
         axis, line = counter.nest.axes[span.var], counter.members.line(span, facts.extent(dim))
+        of = self.running.stages[counter.members.output]
+        if (
+            self._of_a_vector(name)
+            and axis.dim == of.row
+            and counter.levels[name].store == counter.levels[name].compute
+        ):
+            return self._cut(points / (line.mean_window() * of.lanes), float(line.extent(of.lanes)), run.lanes)
         around = state(counter.nest, axis.dim, self._level(name))
         if around == POINT:
             return self._cut(points / line.mean_window(), float(line.window()), run.lanes)
@@ -748,7 +755,14 @@ class WorkCounter:
         return max(self.counter.levels[name].compute, self.row)
 
     def _fused(self, name: str) -> bool:
-        """True if a stage is computed vector by vector in the row of the output."""
+        """True if a stage is computed vector by vector in the row of the output, as where some are in registers."""
+        return self._is_inside_row(name) and bool(self.registers)
+
+    def _of_a_vector(self, name: str) -> bool:
+        """True if rows of a stage are what one vector of the output reads."""
+        return self._is_inside_row(name) and not self.registers
+
+    def _is_inside_row(self, name: str) -> bool:
         return name != self.counter.members.output and self.counter.levels[name].compute < self.row
 
     @staticmethod

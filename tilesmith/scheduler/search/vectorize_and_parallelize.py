@@ -89,6 +89,8 @@ def group_of(
         found = known.get(key)
         if found is None:
             found = known[key] = _placement(members, order, name, levels, own, platform, strict)
+        if levels is not None and levels.compute <= order.innermost and vector is not None:
+            found = _no_wider(found, members, name, vector)
         if levels is not None and levels.registers and found.vector is not None and lanes:
             found = replace(found, vector=Vector(found.vector.dim, lanes))
         placements.append(found)
@@ -131,6 +133,18 @@ def _vector_of_output(
     beside_it = prod(output.extent(dim_of(loop)) for loop in order.loops[: order.unrolled])
     registers = beside_it * _registers_of_sum(members.facts, members.output, platform)
     return wide_vector_of(output, computed_bytes, platform, registers)
+
+
+def _no_wider(found: Placement, members: Members, name: str, vector: Vector) -> Placement:
+    """The placement of what is computed for a vector of the group's output: rows of no more than that reads have no
+    wider vectors, which would compute beyond them, or not fit them where nothing may be read there."""
+    if found.vector is None or found.updates or members.followed(name, found.vector.dim) != vector.dim:
+        return found
+    points = vector.lanes * abs(float(members.follows[name][found.vector.dim].rate))
+    lanes = found.vector.lanes
+    while lanes > 2 and lanes > points:
+        lanes //= 2
+    return found if lanes == found.vector.lanes else replace(found, vector=Vector(found.vector.dim, lanes))
 
 
 @once
