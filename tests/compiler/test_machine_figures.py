@@ -62,6 +62,7 @@ OF = {
         scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES LOOKUP_PART
     """,
     "instructions that the C uses where its compiler says that the machine has them": """
+        cost_models/ecm/steps: GATHERED_AT_ONCE
         scheduler/codegen/c/elementary_functions: _ROUNDING
         scheduler/codegen/c/integer_division: LEAST_BYTES
         scheduler/codegen/c/gathers: VECTOR_BITS ELEMENT_BITS SHARED

@@ -373,6 +373,19 @@ def test_long_steps_wait_for_their_own_chains() -> None:
     assert wide == pytest.approx(1e6 * 2500 * 1e-3, rel=1e-3)
 
 
+def test_what_no_instruction_gathers_are_instructions_of_each_lane() -> None:
+    """Of a window they take as many as scalar code in the time, each lane a load where registers are gathered."""
+    loads = (Transfer("gathered", 4, 4.0),)
+    long = Chain(10_000.0, 0.0)
+    for register, each in ((32, 2.0 / 0.4), (64, 1.0)):
+        platform = machine(
+            row_start_ns=0.0, window_instructions=100.0, gather_cycles_per_lane=2.0, scalar_cycles=0.4
+        ).model_copy(update={"vector_bytes": register})
+        found = terms(counts(work(operations=(), loads=loads, lanes=register // 4, chain=long)), platform)["in core"]
+        instructions = 4 * register / 4 * each + 1
+        assert found == pytest.approx(1e6 * 10_000 * instructions / (instructions + 100) * 1e-3, rel=1e-2)
+
+
 def test_short_steps_overlap_whatever_they_wait_for() -> None:
     platform = machine(row_start_ns=0.0)
     chained = terms(counts(work(chain=Chain(20.0, 0.0))), platform)["in core"]

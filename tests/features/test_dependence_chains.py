@@ -54,6 +54,25 @@ def test_chains_are_what_waits_for_loads(value: str, whole: float | None, after:
         assert found == (whole, after)
 
 
+@pytest.mark.parametrize(
+    ("value", "along", "whole"),
+    [
+        ("float32(x) * 2.0", "x", CORE.conversion + FLOAT),
+        ("exp(float32(x - 7))", "x", CORE.conversion + 14 * FLOAT),
+        ("exp(float32(y))", "x", 0.0),  # once a row
+        ("g(x + 1)", "x", LOAD),
+        ("g(clamp(int32(float32(x) * 0.5), 0, 9))", "x", None),
+        ("exp(float32(x)) + f(x, y, c)", "x", CORE.conversion + 15 * FLOAT),
+    ],
+)
+def test_coordinates_along_the_row_that_become_floats_begin_chains(value: str, along: str, whole: float | None) -> None:
+    found = chain(output(value), CORE, frozenset(along))[0]
+    if whole is None:
+        assert found > CORE.conversion + FLOAT + GATHER
+    else:
+        assert found == whole
+
+
 def test_latencies_are_those_of_the_machine() -> None:
     stage = output("exp(f(x, y, c)) + sqrt(f(x, y, c))")
     slow = CORE.model_copy(update={"float_sum": 1.0, "quotient": 90.0})

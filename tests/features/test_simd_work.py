@@ -198,6 +198,17 @@ def test_chains_go_through_what_is_inline_and_through_all_stages_of_one_loop() -
         assert [s.work.chain.whole for s in found.stages if s.work is not None] == [first, second]
 
 
+def test_coordinates_begin_chains_by_way_of_what_is_inline_where_they_go_along_the_row() -> None:
+    """The root of x is computed for each vector, that of y once a row."""
+    roots = [
+        stage("across", "x", E(Call("sqrt", (E(Cast(x.e, FLOAT32)).e,), FLOAT32))),
+        stage("down", "y", E(Call("sqrt", (E(Call("sqrt", (E(Cast(y.e, FLOAT32)).e,), FLOAT32)).e,), FLOAT32))),
+    ]
+    of = pipeline("roots", [*roots, stage("out", "xy", F("across")(x) * F("down")(y))], {"out": (64, 8)})
+    [found] = works(of, ORDERS[0], {}, {"x": 64, "y": 8}, 8).values()
+    assert found.chain.whole == ORDINARY.latency_cycles.conversion + QUOTIENT + LOAD + FLOAT
+
+
 def test_of_a_sum_only_the_last_part_is_waited_for() -> None:
     f = F("input")
     parts = [

@@ -22,6 +22,8 @@ ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
 SHUFFLED = ("shuffled", "shared")
 """Ways of vectors that a permutation makes."""
+GATHERED_AT_ONCE = 64
+"""Bytes of the registers that the C has an instruction to gather for (`codegen.c.gathers`)."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 """Bytes of the types of elements."""
 
@@ -110,9 +112,21 @@ def _vectors(t: Transfer, lanes: int, m: Machine) -> float:
 
 
 def _instructions(work: Work, m: Machine) -> float:
-    """Instructions of a step: of what is done lane by lane so many a lane."""
-    found = sum(_vectors(t, work.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in (*work.loads, *work.stores))
+    """Instructions of a step."""
+    found = sum(_moving(t, work.lanes, m) for t in work.loads)
+    found += sum(_vectors(t, work.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in work.stores)
     return found + _executed(work.operations, work.lanes, m)
+
+
+def _moving(t: Transfer, lanes: int, m: Machine) -> float:
+    """Instructions of a load: where an instruction gathers, a lane is a load; of what none does, or the C has none for,
+    those of scalar code that take as long."""
+    p = m.parameters
+    if t.way == "gathered" and t.bytes >= m.core.instructions.gathered_bytes and m.vector_bytes >= GATHERED_AT_ONCE:
+        return t.times * lanes
+    if t.way in ("gathered", "alone"):
+        return _load(t, lanes, m) / p.scalar_cycles
+    return _vectors(t, lanes, m) * (1.0 if t.way in ROWS else 2.0)
 
 
 def _executed(operations: Iterable[tuple[str, Operations]], lanes: int, m: Machine) -> float:

@@ -1,4 +1,5 @@
-"""Chains of dependent operations: how long a value takes from the last of its loads, however much runs beside it.
+"""Chains of dependent operations: how long a value takes from the last of its loads, or from the coordinates that it is
+computed of, however much runs beside it.
 
 A core overlaps steps of a loop as far as its window of instructions reaches. Where a step is long in both instructions
 and latency, it is the latency that limits (`tilesmith.cost_models.ecm`).
@@ -30,6 +31,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     children,
+    walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
@@ -46,25 +48,27 @@ SIDE_BY_SIDE = 4
 
 
 Ends = tuple[float, float]
-"""Cycles from the loads below an expression to its value, and from the last of them only; 0 of what no load is in."""
+"""Cycles from the loads below an expression to its value, and from the last of them only; 0 of what no load is in.
+Coordinates along the row that become floats are like loads: each step has others."""
 NO_LOAD: Ends = (0.0, 0.0)
+NOWHERE: frozenset[str] = frozenset()
 
 
-def chain(stage: Stage, latencies: Latencies) -> Ends:
+def chain(stage: Stage, latencies: Latencies, along: frozenset[str] = NOWHERE) -> Ends:
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
     comes of what is computed in the same step, on a core with these `latencies`. Sums are joined in the order that
-    their parts come in, the last of which waits for no other."""
-    known = _known(stage)
-    found = known.get(latencies)
+    their parts come in, the last of which waits for no other. Dims `along` change from step to step: what is computed
+    of the others alone is computed once a row."""
+    known, key = _known(stage), (latencies, along)
+    found = known.get(key)
     if found is None:
-        found = known[latencies] = chain_of(stage.values, latencies)
+        found = known[key] = chain_of(stage.values, latencies, along)
     return found
 
 
-def chain_of(values: Iterable[Expr], latencies: Latencies) -> Ends:
+def chain_of(values: Iterable[Expr], latencies: Latencies, along: frozenset[str] = NOWHERE) -> Ends:
     """The chain of some values of a stage (see `chain`)."""
-    chains = _Chains(latencies)
-    return chains.of_all(values)
+    return _Chains(latencies, along).of_all(values)
 
 
 def carried_by(
@@ -104,7 +108,7 @@ def _carried(stage: Stage, update: Update, latencies: Latencies, reads: Mapping[
 
 
 @once
-def _known(stage: Stage) -> dict[Latencies, Ends]:
+def _known(stage: Stage) -> dict[tuple[Latencies, frozenset[str]], Ends]:
     return {}
 
 
@@ -113,6 +117,7 @@ class _Chains:
     """The chains of the expressions of one stage."""
 
     latencies: Latencies
+    along: frozenset[str] = NOWHERE
     known: dict[int, Ends] = field(default_factory=dict)
 
     def of(self, e: Expr) -> Ends:
@@ -135,7 +140,15 @@ class _Chains:
         before = self.of_all(children(e))
         if type(e) is Access:
             return _after(before, self.latencies.gather) if before != NO_LOAD else (self.latencies.load,) * 2
-        return _after(before, self._latency(e)) if before != NO_LOAD else NO_LOAD
+        if before == NO_LOAD and not self._is_coordinate(e):
+            return NO_LOAD
+        return _after(before, self._latency(e))
+
+    def _is_coordinate(self, e: Expr) -> bool:
+        """True of a coordinate along the row that becomes a float."""
+        if not isinstance(e, Cast) or not e.type.is_float or not self.along:
+            return False
+        return any(isinstance(part, Var) and part.name in self.along for part in walk(e))
 
     def of_all(self, several: Iterable[Expr]) -> Ends:
         """The expressions together, each at its longest."""

@@ -369,22 +369,36 @@ class WorkCounter:
         facts, reads = self.counter.members.facts, self.counter.reads[name]
         if facts.stages[name].updates:
             return Chain(0.0, 0.0)
-        known = _chains(facts)
-        found = known.get(reads)
+        known, key = _chains(facts), (reads, self.running.stages[name].row)
+        found = known.get(key)
         if found is None:
-            found = known[reads] = self._chains(name)[name]
+            found = known[key] = self._chains(name)[name]
         return found
 
     def _chains(self, name: str) -> dict[str, Chain]:
         """The chains of the values of a stage, and of what is inline in it."""
         facts, reads = self.counter.members.facts, self.counter.reads[name]
+        computed = [n for n in self.counter.members.names if n in reads.inlined or n == name]
+        along = self._along(name, computed)
         ends: dict[str, Chain] = {}
-        for stage in (n for n in self.counter.members.names if n in reads.inlined or n == name):
+        for stage in computed:
             before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
-            whole, after = chain(facts.definitions[stage], facts.core.latency_cycles)
+            whole, after = chain(facts.definitions[stage], facts.core.latency_cycles, frozenset(along[stage]))
             inside = [(b.whole + after, b.after + after) for b in before]
             ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
         return ends
+
+    def _along(self, name: str, computed: Sequence[str]) -> dict[str, set[str]]:
+        """The dims of a stage and of what is inline in it that change along its row; `computed` are these in order."""
+        stages, row = self.counter.members.facts.stages, self.running.stages[name].row
+        found: dict[str, set[str]] = {n: set() for n in computed}
+        found[name] |= set() if row is None else {row}
+        for stage in reversed(computed):
+            for read in stages[stage].reads:
+                if read.producer in found:
+                    dims = zip(stages[read.producer].dims, read.spans, strict=True)
+                    found[read.producer] |= {d for d, s in dims if not s.known or s.var in found[stage]}
+        return found
 
     def _needs(self, name: str) -> float:
         """Registers that a point of a stage needs while it is evaluated, with what is inline in it."""
