@@ -88,3 +88,27 @@ def test_what_a_loop_does_not_move_is_computed_in_each_iteration_where_it_is_inl
 
     assert read(100) == (100, 10_000)
     assert read(4) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("value", "storage", "along"),
+    [
+        ("sum(a(4 * i + c, y) for i in range(64))", ["c", "y"], "c"),  # each vector has a part of a sum in each lane
+        ("sum(a(4 * i + c, y) for i in range(64))", ["y", "c"], "y"),
+        ("sum(a(y, 4 * i + c) for i in range(64))", ["c", "y"], "y"),
+        ("sum(a(c + i, y) for i in range(2))", ["c", "y"], "y"),
+        ("a(c, y) * 2", ["c", "y"], "y"),  # pixels of four channels
+    ],
+)
+def test_vectors_run_along_parts_of_sums_and_past_the_channels_of_pixels(
+    value: str, storage: list[str], along: str
+) -> None:
+    document = {
+        "format": 1,
+        "name": "parts",
+        "inputs": [{"name": "a", "type": "int32", "dims": ["x", "y"]}],
+        "stages": [{"name": "out", "dims": ["c", "y"], "storage": storage, "value": value}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 4], [0, 480]]},
+    }
+    assert gather(normalise(load(document))).stages["out"].row == along

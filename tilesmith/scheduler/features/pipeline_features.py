@@ -163,6 +163,9 @@ class StageFacts:
     updates: tuple[UpdateFacts, ...] = ()
     typed: Typed = ()
     typed_before: Typed = ()
+    row: str | None = None
+    """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
+    which whole vectors are shuffled of. None without dims."""
     extents: tuple[int, ...] = field(init=False, repr=False, compare=False)
     apart: Mapping[str, int] = field(init=False, repr=False, compare=False)
     """Elements from one place to the next along each dim, if the stage lies dense in memory."""
@@ -176,9 +179,6 @@ class StageFacts:
     loads: float = field(init=False, repr=False, compare=False)
     """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
     and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
-    row: str | None = field(init=False, repr=False, compare=False)
-    """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
-    which whole vectors are shuffled of. None without dims."""
 
     def __post_init__(self) -> None:
         moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
@@ -190,19 +190,31 @@ class StageFacts:
         object.__setattr__(self, "passes", bool(self.updates) and once)
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))
-        object.__setattr__(self, "row", _row(self.storage, self.extent, self.pure, bool(self.updates)))
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]
 
 
-def _row(storage: tuple[str, ...], extent: Callable[[str], int], pure: frozenset[str], updated: bool) -> str | None:
-    """The dim that vectors of a stage run along (see `StageFacts.row`)."""
+def _row(
+    storage: tuple[str, ...],
+    extents: Mapping[str, int],
+    reads: tuple[Read, ...] = (),
+    fastest: Mapping[str, int] | None = None,
+) -> str | None:
+    """The dim that vectors of an image run along (see `StageFacts.row`), without updates; `fastest` has the number of
+    each producer's dim that is the fastest in memory."""
     first, second = (*storage[:2], None, None)[:2]
-    if first is None or second is None or updated or not {first, second} <= pure:
+    if first is None or second is None:
         return first
-    beside = 2 <= extent(first) <= MOST_CHANNELS and extent(second) > SHORT_ROW
-    return second if beside else first
+    beside = 2 <= extents[first] <= MOST_CHANNELS and extents[second] > SHORT_ROW
+    return second if beside and not _sums_along(first, reads, fastest or {}) else first
+
+
+def _sums_along(dim: str, reads: tuple[Read, ...], fastest: Mapping[str, int]) -> bool:
+    """True if a point reads further along memory than pixels have channels, and its neighbours in the dim read beside
+    it: partial results of sums along rows, as many as a vector has lanes."""
+    places = (r.spans[fastest[r.producer]] for r in reads if r.producer in fastest)
+    return any(s.known and s.var == dim and s.rate == 1 and s.width > MOST_CHANNELS for s in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +254,9 @@ def gather(
     stages = {i.name: _of_input(i, at.regions[i.name]) for i in pipeline.inputs if i.name in at.regions}
     along = {i.name: i.storage[0] for i in pipeline.inputs if i.storage}
     along |= {s.name: s.storage[0] for s in pipeline.stages if s.storage}
-    places = _Places(coordinate_maps(definitions[name] for name in graph.stages), along)
+    fastest = {i.name: i.dims.index(i.storage[0]) for i in pipeline.inputs if i.storage}
+    fastest |= {s.name: s.dims.index(s.storage[0]) for s in pipeline.stages if s.storage}
+    places = _Places(coordinate_maps(definitions[name] for name in graph.stages), along, fastest)
     for name in graph.stages:
         kept = before is not None and _same(before, name, definitions[name], at, wholes)
         stages[name] = (
@@ -273,15 +287,27 @@ def _whole(stage: Stage, region: Region) -> dict[str, Span]:
 def _of_input(image: Input, region: Region) -> StageFacts:
     size = image.type.bytes
     return StageFacts(
-        image.name, True, image.dims, image.storage, region, size, size, Operations(), (), frozenset(image.dims)
+        image.name,
+        True,
+        image.dims,
+        image.storage,
+        region,
+        size,
+        size,
+        Operations(),
+        (),
+        frozenset(image.dims),
+        row=_row(image.storage, {d: extent for d, (_, extent) in zip(image.dims, region, strict=True)}),
     )
 
 
 class _Places(NamedTuple):
-    """Facts on places that stages say: the coordinate `maps`, and of each producer the dim `along` memory."""
+    """Facts on places that stages say: the coordinate `maps`, and of each producer the dim `along` memory, which is its
+    `fastest` by number."""
 
     maps: frozenset[str]
     along: Mapping[str, str]
+    fastest: Mapping[str, int]
 
 
 def _of_stage(
@@ -295,9 +321,11 @@ def _of_stage(
     typed = typed_together([(1, typed_operations(stage, at.trips)), *_shared_out(shares, [u.typed for u in updates])])
     moving = [update_operations(u, at.trips, _along(stage, u)) for u in stage.updates]
     pure = pure_dims(stage)
-    before = typed_operations(stage, at.trips, _row(stage.storage, extents.__getitem__, pure, bool(updates)))
+    reads = _Reader(stage, extents, at, wholes, updates, places).merged(a for a in found if a.producer != stage.name)
+    computed = not updates and pure.issuperset(stage.storage[:2])
+    row = _row(stage.storage, extents, reads, places.fastest) if computed else next(iter(stage.storage), None)
+    before = typed_operations(stage, at.trips, row)
     along = typed_together([(1, before), *_shared_out(shares, moving)])
-    reader = _Reader(stage, extents, at, wholes, updates, places)
     return StageFacts(
         stage.name,
         False,
@@ -307,11 +335,12 @@ def _of_stage(
         sum(t.bytes for t in stage.types),
         element_bytes_used(stage),
         total(typed),
-        reader.merged(a for a in found if a.producer != stage.name),
+        reads,
         pure,
         updates,
         along,
         before,
+        row,
     )
 
 
