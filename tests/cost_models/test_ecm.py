@@ -480,6 +480,20 @@ def test_stores_wait_in_short_rows() -> None:
     assert page - long == pytest.approx(1e6 * late / 2)
 
 
+def test_stores_do_not_wait_for_each_other_where_the_next_line_is_long_in_the_making() -> None:
+    """A thousand lines, computed in no time, and in as much as each takes to memory."""
+    few, many = (machine(memory_parallelism=n) for n in (4.0, 1e9))
+    written = work(rows=0.0, loaded=(0.0,), stored=(64e3,), working=(FAR,), run_bytes=4096.0)
+
+    def waits(steps: float) -> float:
+        of = counts(written._replace(steps=steps))
+        return terms(of, few)["memory"] - terms(of, many)["memory"]
+
+    each = terms(counts(written), few)["in core"] / 1e6
+    assert waits(0.0) > 1.0
+    assert waits(1e3 * few.memory_latency_ns * 1e-3 / each) == pytest.approx(0.0, abs=1e-6)
+
+
 @pytest.mark.parametrize("circulating", [FAR, 0.0])
 def test_torn_rows_past_the_caches_wait_for_memory(circulating: float) -> None:
     """There and back, whatever stays in the caches."""

@@ -124,8 +124,13 @@ def _terms(
 ) -> list[tuple[Amount, ...]]:
     """The time of every stage in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
-    core = [amount * share for amount in _in_core(works, steps, times, group.chain, m)]
+    own_times = _in_core(works, steps, times, group.chain, m)
     lines = _lines(works, times, group, m)
+    lines = [
+        of._replace(late_stores=of.late_stores * _awaited(w, own, m))
+        for w, own, of in zip(works, own_times, lines, strict=True)
+    ]
+    core = [amount * share for amount in own_times]
     caches = _caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
@@ -221,6 +226,13 @@ def _rows_walked(w: Work, across: list[Amount]) -> Amount:
     """Rows of memory that a stage walks side by side, `across` of its columns that are begun."""
     rows = (c.rows * part for c, part in zip(w.columns, across, strict=True))
     return summed([w.streams, *rows]) if across else w.streams
+
+
+def _awaited(w: Work, core: Amount, m: Machine) -> Amount:
+    """The part of the time that a line which is stored late takes to get there for which the next one waits: none of it
+    where the next is computed for as long, as points of long reductions are."""
+    lines = (w.stored[0] + w.streamed_bytes) / m.caches[0].line_bytes
+    return largest(0.0, 1.0 - core / largest(lines * m.latency, 1e-30))
 
 
 def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
