@@ -472,6 +472,22 @@ def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -
         assert terms(goes_on, platform)["memory"] == pytest.approx(1e6 * (0.1 + share * (late - 0.1)))
 
 
+def test_lines_of_more_rows_than_hardware_follows_are_late() -> None:
+    """All of them, unless they are asked for; of long steps, which show a core few lines ahead, more so."""
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
+    late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
+    read = work(steps=0.0, rows=0.0, loaded=(1e9,), stored=(0.0,), working=(FAR,), operations=())
+    for walked, prefetch, share in ((32.0, 0, 0.0), (64.0, 0, 1.0), (64.0, 1024, 0.0)):
+        found = terms(counts(read._replace(walked=walked), prefetch=prefetch), platform)["memory"]
+        assert found == pytest.approx(1e6 * (0.1 + share * (late - 0.1)), rel=0.05)
+    many = (("f32", Operations(add=100_000.0)),)
+    short, long = (
+        terms(counts(read._replace(walked=64.0, steps=1e9 / 64, operations=of)), platform)["memory"]
+        for of in ((), many)
+    )
+    assert long > short
+
+
 def test_stores_wait_in_short_rows() -> None:
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
     late = platform.memory_latency_ns / (4.0 * platform.line_bytes)

@@ -132,8 +132,10 @@ class Work(NamedTuple):
     the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before, and loads
     wait until `awaited_bytes` of them have left the core. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
-    `streams` are rows of memory that it walks side by side, columns aside; in one step it asks for so many lines
-    ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group has loaded so
+    `streams` are rows of memory that it walks side by side, columns aside; `walked` those of them from outside of the
+    group that none of its rows before has read, where no loop inside of its row goes through them; in one step it asks
+    for so many lines ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group
+    has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
     cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile. Several rows
     that it stores at once outside of the group are `together` with those that it loads. Where updates run by other
@@ -173,6 +175,7 @@ class Work(NamedTuple):
     passes: tuple[Pass, ...] = ()
     together: SideBySide | None = None
     needs: float = 0.0
+    walked: float = 0.0
 
 
 class GroupWork(NamedTuple):

@@ -173,6 +173,30 @@ def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone(monkeypatch:
     assert choices[0].least == choices[0].tried[0][0] == pytest.approx(first)
 
 
+@pytest.mark.parametrize(("planes", "asks"), [(8, False), (60, True)])
+def test_rows_of_more_planes_than_hardware_follows_are_asked_for(planes: int, asks: bool) -> None:
+    """Whatever else the schedule of the paper does: the second level holds what all of them ask for."""
+    document = {
+        "format": 1,
+        "name": "planes",
+        "inputs": [{"name": "volume", "type": "int16", "dims": ["c", "x", "y", "z"]}],
+        "stages": [
+            {
+                "name": "best",
+                "dims": ["x", "y"],
+                "value": f"max(volume(0, x, y, r) // 2 + volume(2, x, y, r) // 2 for r in range({planes}))",
+            }
+        ],
+        "outputs": ["best"],
+        "estimates": {"volume": [[0, 3], [0, 640], [0, 480], [0, planes]], "best": [[0, 640], [0, 480]]},
+    }
+    platform = machine(vector_bytes=64, threads=1)
+    (group,) = autoschedule(load(document), platform).schedule.groups
+    assert (group.prefetch > 0) == asks
+    if asks:
+        assert planes * group.prefetch <= platform.l2_bytes / 2
+
+
 @pytest.mark.parametrize(
     ("costs", "chosen"),
     [
@@ -180,6 +204,7 @@ def test_the_schedule_of_the_paper_is_not_left_for_prefetches_alone(monkeypatch:
         ({"asking": 80.0, "rows": 91.0}, None),
         ({"rows": 89.0, "asking": 89.5}, "rows"),
         ({"rows": 91.0}, None),
+        ({"asking": 70.0, "rows": 89.0}, "asking"),  # hiding alone gains less
     ],
 )
 def test_the_cheapest_that_gains_by_more_than_prefetches_is_chosen(costs: dict[str, float], chosen: str | None) -> None:
@@ -191,7 +216,7 @@ def test_the_cheapest_that_gains_by_more_than_prefetches_is_chosen(costs: dict[s
         paper_cost=lambda _, most=inf: paper.total if paper.total <= most else inf,
     )
     found = [(cost, 0, (plans[name],)) for name, cost in costs.items()]
-    gains = method._gaining(found, SimpleNamespace(search=search, partition=None))
+    gains = method._gaining(found, SimpleNamespace(search=search, partition=None), 0.75)
     assert (None if gains is None else gains[2][0]) is (None if chosen is None else plans[chosen])
 
 

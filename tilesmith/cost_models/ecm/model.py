@@ -125,7 +125,7 @@ def _terms(
     """The time of every stage in the core, and what each level adds to it."""
     times = [_times(w, works) for w in works]
     own_times = _in_core(works, steps, times, group.chain, m)
-    lines = _lines(works, times, group, m)
+    lines = _lines(works, steps, times, group, m)
     lines = [
         of._replace(late_stores=of.late_stores * _awaited(w, own, m))
         for w, own, of in zip(works, own_times, lines, strict=True)
@@ -191,7 +191,7 @@ class _Lines(NamedTuple):
     lost: Amount
 
 
-def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
+def _lines(works: list[Work], steps: list[Step], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
     """Lines of every stage. What comes beyond the end of a row is of use where the next tile goes on with it, and what
     is touched before that stays in the cache that prefetchers fill; or in the last level, which is nearer than memory.
     Of stages that share the loop of the output its rows are followed. Stores leave a core in order and wait for each
@@ -204,7 +204,9 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
     next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
     gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
     found: list[_Lines] = []
-    for w, own, parts in zip(reversed(works), reversed(streams), reversed(across), strict=True):
+    walked = sum(w.walked * t for w, t in zip(works, times, strict=True) if w.in_output)
+    backwards = zip(reversed(works), reversed(steps), reversed(streams), reversed(across), strict=True)
+    for w, of, own, parts in backwards:
         loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
         late_stores = 1.0 / (1.0 + w.run_bytes / page)
         if w.in_output and found:
@@ -218,6 +220,8 @@ def _lines(works: list[Work], times: list[float], group: GroupWork, m: Machine) 
         late_loads: Amount = 1.0 / (1.0 + loads / p.half_late_bytes)
         for column, part in zip(w.columns, parts, strict=True):  # of rows too many to be followed all others are late
             late_loads = largest(late_loads, (1.0 - rows / largest(column.rows, rows)) * part)
+        if w.walked and (together := walked if w.in_output else w.walked) > rows:
+            late_loads = largest(late_loads, _unfollowed(w, of, together, group, m))
         found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
 
@@ -233,6 +237,20 @@ def _awaited(w: Work, core: Amount, m: Machine) -> Amount:
     where the next is computed for as long, as points of long reductions are."""
     lines = (w.stored[0] + w.streamed_bytes) / m.caches[0].line_bytes
     return largest(0.0, 1.0 - core / largest(lines * m.latency, 1e-30))
+
+
+def _unfollowed(w: Work, of: Step, rows: float, group: GroupWork, m: Machine) -> Amount:
+    """The share of the lines of a stage that are late since its loop walks along more `rows` at once than prefetchers
+    follow, of which each is forgotten before its turn comes: all of them, unless the program asks for them and they
+    stay in the second level meanwhile. Of long steps a core sees few lines ahead: those count for more that wait with
+    fewer others than could be under way."""
+    p = m.parameters
+    late: Amount = 1.0
+    if group.prefetch and len(m.inside) > 1:
+        late = late * (1.0 - _fits(rows * group.prefetch, m.inside[1]))
+    lines = w.loaded[0] / largest(w.steps * m.caches[0].line_bytes, 1.0)
+    seen = largest(1.0, lines * (1.0 + p.window_instructions / max(of.instructions, 1.0)))
+    return late * (p.memory_parallelism / smallest(seen, p.memory_parallelism))
 
 
 def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:

@@ -32,7 +32,7 @@ def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | N
     """The rows of memory that a step of the group's output loads from outside of it and stores, where it stores several
     at once. Interleaved channels are one row."""
     output, apart = members.facts.stages[members.output], reads.apart
-    own = ((d, 0, apart.get(d, 1)) for d in _slower(output, [run.row]))
+    own = ((d, 0, apart.get(d, 1)) for d in slower(output, [run.row]))
     stored = _offsets(output, [(d, first, n) for d, first, n in own if n > 1])
     if run.lanes == 1 or run.row is None or len(stored) == 1:
         return None
@@ -44,14 +44,14 @@ def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | N
         along = [d for d, s in spans.items() if s.var == run.row]
         if along:
             producer = members.facts.stages[read.producer]
-            rows = ((d, spans[d]) for d in _slower(producer, along))
+            rows = ((d, spans[d]) for d in slower(producer, along))
             extents = [(d, int(s.lo or 0), s.extent(apart.get(s.var or "", 1))) for d, s in rows]
             if prod(n for _, _, n in extents) <= read.points * len(stored):  # else they are not all of a box
                 loaded += _offsets(producer, extents)
     return SideBySide(tuple(loaded), tuple(stored), output.bytes_per_point)
 
 
-def _slower(stage: StageFacts, row: Sequence[str | None]) -> list[str]:
+def slower(stage: StageFacts, row: Sequence[str | None]) -> list[str]:
     """The dims of a stage that are slower in memory than those of its row."""
     first = max((n for n, d in enumerate(stage.storage) if d in row), default=-1)
     return [d for d in stage.storage[first + 1 :] if d not in row]

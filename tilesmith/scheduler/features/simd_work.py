@@ -18,7 +18,7 @@ from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, Traffic, state
-from tilesmith.scheduler.features.column_walks import columns, side_by_side
+from tilesmith.scheduler.features.column_walks import columns, side_by_side, slower
 from tilesmith.scheduler.features.dependence_chains import carried_by, chain, chain_of
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.flat_rows import flat_update, has_flat_rows
@@ -223,6 +223,7 @@ class WorkCounter:
             passes=passes,
             together=side_by_side(self.counter.members, reads, run) if is_output and not facts.updates else None,
             needs=self._needs(name),
+            walked=self._walked(name, run),
         )
 
     def _asking(self, name: str, run: Run, points: Amount, work: Work) -> Work:
@@ -597,6 +598,31 @@ class WorkCounter:
                     rows *= min(1.0, max(1.0, abs(float(s.rate)) * together) / s.extent(together))
             asked += max(1.0 / effective.side_by_side, rows) * lines * part
         return asked
+
+    def _walked(self, name: str, run: Run) -> float:
+        """Rows of images from outside of the group that one step goes along side by side, but those that the iteration
+        before of the loop around has read; none where updates or loops inside of vectors go through them."""
+        members, effective = self.counter.members, self.counter.reads[name]
+        definitions = members.facts.definitions
+        inlined = {n: definitions[n] for n in effective.inlined}
+        if run.lanes == 1 or members.facts.stages[name].updates or has_long_reduction(definitions[name], inlined):
+            return 0.0
+        around, together, walked = self._around(name, run), effective.side_by_side, 0.0
+        for read in effective.reads:
+            producer = members.facts.stages[read.producer]
+            spans = {d: s for d, s in zip(producer.dims, read.roughly, strict=True) if s.known}
+            along = [d for d, s in spans.items() if s.var == run.row]
+            if members.is_local(read.producer) or read.looked_up or not along:
+                continue
+            rows = read.points * together / (1 + sum(float(spans[d].width) for d in along))
+            across = [spans[d] for d in slower(producer, along) if d in spans]  # interleaved channels are of one row
+            extents = [(s, effective.apart.get(s.var or "", 1)) for s in across]
+            rows = min(rows, float(prod(s.extent(n) for s, n in extents)))
+            for s, n in extents:
+                if s.var is not None and s.var == around:
+                    rows *= min(1.0, max(1.0, abs(float(s.rate)) * n) / s.extent(n))
+            walked += rows
+        return walked
 
     def _around(self, name: str, run: Run) -> str | None:
         """The dim of a stage whose loop is the next around its row."""

@@ -117,6 +117,9 @@ class Params:
     prefetch_parts_of_l2: int = 32
     """Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
     memory takes to answer, and beyond the end of a page, where hardware stops; as far as asking hides more."""
+    prefetched_rows_parts_of_l2: int = 4
+    """Bytes that all rows of a loop ask for ahead are at most one part in so many of the L2 cache, where hardware does
+    not follow them: they stay there until they are read."""
 
     # The method `taco2019`, whose schedules are candidates of `default`, too
 

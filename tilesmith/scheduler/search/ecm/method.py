@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from tilesmith.cost_models.interface import combined
+from tilesmith.platforms import Platform
 from tilesmith.scheduler.ir.schedule.schedule import Group
 from tilesmith.scheduler.search.candidates import Candidate, candidate
 from tilesmith.scheduler.search.constraints.constrained_search import constrained, fixed_explained
@@ -67,7 +68,8 @@ class _Choice:
 
 def _chosen(explored: Explored, q: Question) -> _Choice:
     """The cheapest of the close variants; the schedule of the paper where none gains enough but such as do nothing but
-    ask ahead for what the paper's reads: where memory answers in time already, that is lost."""
+    ask ahead for what the paper's reads, and gain no more than hiding can: where memory answers in time already, that
+    is lost."""
     cost = explored.variants[0].cost
     close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
     found = ranked(close, PARAMS.combinations_per_schedule, cost)
@@ -75,7 +77,7 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     tried = [(total, close[n]) for n, total in sorted(best.items(), key=itemgetter(1, 0))]
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
-    gains = _gaining(found, as_paper)
+    gains = _gaining(found, as_paper, _hiding(q.platform))
     if gains is None and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
         papers = sum(p.total for p in plans)
@@ -85,13 +87,20 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     return _Choice(close, tried, close[first], plans, least, cost)
 
 
-def _gaining(found: Ranked, as_paper: Variant) -> tuple[float, int, GroupCandidates] | None:
+def _hiding(platform: Platform) -> float:
+    """The part of a time that is left, at least, where software asks for what prefetchers follow: with memory's as long
+    as all else, of which more hides then."""
+    p = platform.ecm_parameters
+    return (2.0 - p.memory_hidden_share_prefetched) / (2.0 - p.memory_hidden_share)
+
+
+def _gaining(found: Ranked, as_paper: Variant, hiding: float) -> tuple[float, int, GroupCandidates] | None:
     """The first of `found`, the cheapest first, that gains enough over the schedule of the paper, and by more than
-    prefetches."""
+    prefetches that leave no less than what `hiding` can: what costs less is read late without them."""
     search, (least, _, plans) = as_paper.search, found[0]
     if least > search.paper_cost(as_paper.partition, least / PARAMS.paper_gain) * PARAMS.paper_gain:
         return None
-    if not _only_asks(plans, as_paper):
+    if not _only_asks(plans, as_paper) or least < search.paper_cost(as_paper.partition) * hiding:
         return found[0]
     enough = search.paper_cost(as_paper.partition) * PARAMS.paper_gain
     return next((of for of in found[1:] if of[0] <= enough and not _only_asks(of[2], as_paper)), None)

@@ -76,7 +76,7 @@ def past_caches(pricing: Pricing, plan: GroupCandidate, members: Members, sized:
     if _vector(pricing, members, shape) is None:
         return
     if whole_rows(pricing, plan, sized):
-        ahead = replace(shape, prefetch=ahead_bytes(pricing.platform))
+        ahead = replace(shape, prefetch=ahead_bytes(pricing.platform, _rows_at_once(plan)))
         tried = pricing.priced(plan.segment, members, ahead, sizes, plan.kind)
         yield tried
         if tried.total < plan.total:
@@ -187,18 +187,21 @@ def whole_rows(pricing: Pricing, plan: GroupCandidate, sized: Sized) -> bool:
     tile's."""
     output = pricing.facts.stages[plan.segment.output]
     along = output.row or ""
+    few = inf if _rows_at_once(plan) > pricing.platform.core.prefetch.rows else FEW
     for found in sized.shape.reads.values():
         for read in found.reads:
-            if read.producer not in plan.segment.names and not _in_order(pricing, read):
+            if read.producer not in plan.segment.names and not _in_order(pricing, read, few):
                 return False
     return pricing.platform.prefetcher and sized.sizes.get(along, output.extent(along)) >= output.extent(along)
 
 
-def _in_order(pricing: Pricing, read: Read) -> bool:
-    """True if no long dim of what is read is gone through anew, or anywhere, for each point."""
+def _in_order(pricing: Pricing, read: Read, few: float) -> bool:
+    """True if no dim of what is read of more than `few` points is gone through anew, or anywhere, for each point. Rows
+    of a loop that walks along many go on side by side."""
+    few = FEW if read.looked_up else few
     producer = pricing.facts.stages[read.producer]
     spans = zip(producer.dims, read.spans, strict=True)
-    return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= FEW)) for d, s in spans)
+    return all(producer.extent(d) <= FEW or (s.known and (s.var or s.extent(1) <= few)) for d, s in spans)
 
 
 def _leaves_caches(pricing: Pricing, members: Members) -> bool:
@@ -212,9 +215,20 @@ def _leaves_caches(pricing: Pricing, members: Members) -> bool:
     )
 
 
-def ahead_bytes(platform: Platform) -> int:
-    """The distance along a row, in bytes, of a software prefetch."""
-    return min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, platform.core.prefetch.furthest_bytes)
+def ahead_bytes(platform: Platform, rows: float = 0.0) -> int:
+    """The distance along a row, in bytes, of a software prefetch, where so many rows are walked along at once: of more
+    than hardware follows as far as all of them stay in the second level until they are read, in whole lines."""
+    one = min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, platform.core.prefetch.furthest_bytes)
+    if rows <= platform.core.prefetch.rows:
+        return one
+    each, line = int(platform.l2_bytes / PARAMS.prefetched_rows_parts_of_l2 / rows), max(1, platform.line_bytes)
+    return min(one, each // line * line)
+
+
+def _rows_at_once(plan: GroupCandidate) -> float:
+    """The most rows of images that a loop of the plan walks along side by side."""
+    works = [] if plan.counts is None else [s.work for s in plan.counts.stages if s.work is not None]
+    return max([sum(w.walked for w in works if w.in_output), *(w.walked for w in works)], default=0.0)
 
 
 WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands)
