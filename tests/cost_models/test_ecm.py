@@ -374,7 +374,7 @@ def test_long_steps_wait_for_their_own_chains() -> None:
 
 
 def test_what_no_instruction_gathers_are_instructions_of_each_lane() -> None:
-    """Of a window they take as many as scalar code in the time, each lane a load where registers are gathered."""
+    """Instructions of a gather fill the window as scalar code does, where each lane is a load."""
     loads = (Transfer("gathered", 4, 4.0),)
     long = Chain(10_000.0, 0.0)
     for register, each in ((32, 2.0 / 0.4), (64, 1.0)):

@@ -9,7 +9,7 @@ from tilesmith.scheduler.rewrites.passes import normalise
 
 
 def places(terms: int, inlined: set[str]) -> int:
-    """Of a sum over so many places of `twice`, each of which reads `once` twice."""
+    """Terms of a sum of places of `twice`, each of which reads `once` twice."""
     once = stage("once", "xy", F("input")(x, y) * 2.0)
     twice = stage("twice", "xy", F("once")(x, y) + F("once")(x + 1, y))
     out = stage("out", "xy", summed(F("twice")(x + k, y), k=(0, terms)))

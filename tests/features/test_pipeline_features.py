@@ -71,7 +71,7 @@ def test_reads_that_a_mux_skips() -> None:
 
 
 def test_what_a_loop_does_not_move_is_computed_in_each_iteration_where_it_is_inline() -> None:
-    """Of two nested sums of 100 terms; those of few terms are written out, an element once."""
+    """Nested sums of 100 terms compute it in each; those of few terms are written out, an element once."""
 
     def read(n: int) -> tuple[float, float]:
         value = f"sum(table(i) * table(j) * line(i) for j in range({n}) for i in range({n}))"

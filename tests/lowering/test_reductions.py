@@ -237,7 +237,7 @@ def test_reductions_over_one_domain_share_its_loop_while_registers_last(reductio
 
 @pytest.mark.parametrize(("points", "crowded"), [(8, False), (9, True)])
 def test_sums_without_room_for_as_many_registers_again_are_computed_in_order(points: int, crowded: bool) -> None:
-    """Of 16 registers: each product is added as it is made, and what several sums share is held."""
+    """Products are added as they are made, and what several sums share is held, on a machine of 16 registers."""
     lowered = Lowered(pipeline("sum(f(x + i + j) * f(i + 2 * j) for i in range(90) for j in range(3))"))
     together(lowered.evaluator, lowered.stages["out"].values, [at(lowered, n) for n in range(points)])
     defined = [s for s in walk(tuple(lowered.inside)) if isinstance(s, Define)]

@@ -17,7 +17,7 @@ from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
 @pytest.mark.parametrize(("loop", "lanes"), [("x.inner", 16), ("y.inner", 64)])
 def test_what_is_computed_for_a_vector_has_no_wider_ones(loop: str, lanes: int) -> None:
-    """Of bytes a register has four times as many, which would be points that no vector of the output reads."""
+    """A register has four times as many bytes, which would be points that no vector of the output reads."""
     bytes_ = stage("bytes", "xy", F("input", UINT8)(x, y) + F("input", UINT8)(x, y + 1))
     out = stage("out", "xy", E(Cast(F("bytes", UINT8)(x, y).e, FLOAT32)) * 0.5)
     facts = gather(normalise(pipeline("bytes", [bytes_, out], {"out": (4096, 480)}, type=UINT8)))

@@ -90,26 +90,21 @@ def values_of(type_: str) -> np.ndarray:
     return np.concatenate([np.array(ends, type_), some])
 
 
-@pytest.mark.parametrize(("size", "flags"), MACHINES)
-@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64"])
-def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
-    """Every pair of bytes; of wider types those at the ends. All in one pipeline, as a tuple."""
-    unsigned = "u" + type_.removeprefix("u")
-    values = IDIOMS + SHIFTS + tuple(value.format(unsigned) for value in COUNTED)
+def holds_of_pairs(values: Sequence[str], type_: str, lanes: int, size: int, flags: tuple[str, ...]) -> str:
+    """The C of all `values` of a(x) and b(x) in vectors, in one pipeline, which was held to the interpreter: on every
+    pair of bytes, of wider types on those at the ends."""
     pipeline = load(
         {
             "format": 1,
-            "name": "idioms",
+            "name": "pairs",
             "inputs": [{"name": n, "type": type_, "dims": ["x"]} for n in "ab"],
             "stages": [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(values)],
             "outputs": [f"s{n}" for n in range(len(values))],
             "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
         }
     )
-    lanes = Vector("x", size // np.dtype(type_).itemsize)
-    groups = tuple(Group(o, ("x.inner",), (), None, lanes, (), ()) for o in pipeline.outputs)
-    source = source_of(pipeline, Schedule("idioms", "by hand", groups), machine(vector_bytes=size))
-    assert not re.search(r"[ab]_\d+\[\d+\]", source.code), "lane by lane"
+    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", lanes), (), ()) for o in pipeline.outputs)
+    source = source_of(pipeline, Schedule("pairs", "by hand", groups), machine(vector_bytes=size))
     a, b = pairs(values_of(type_))
     inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
     expected = interpret(pipeline, inputs, {}, regions)
@@ -117,6 +112,16 @@ def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
     assert status == 0
     for output, value in zip(pipeline.outputs, values, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+    return source.code
+
+
+@pytest.mark.parametrize(("size", "flags"), MACHINES)
+@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64"])
+def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
+    unsigned = "u" + type_.removeprefix("u")
+    values = IDIOMS + SHIFTS + tuple(value.format(unsigned) for value in COUNTED)
+    code = holds_of_pairs(values, type_, size // np.dtype(type_).itemsize, size, flags)
+    assert not re.search(r"[ab]_\d+\[\d+\]", code), "lane by lane"
 
 
 @pytest.mark.parametrize("count", ["int32", "uint64"])
@@ -613,29 +618,10 @@ def test_floats_of_64_bits_become_integers_in_vectors(type_: str, compiler: str,
 @pytest.mark.parametrize(("size", "flags"), MACHINES)
 @pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
 def test_products_of_64_bits_of_what_had_32(type_: str, size: int, flags: tuple[str, ...]) -> None:
-    """Pairs of values at the ends, of a type and of the type without a sign, by each other and by numbers."""
+    """Factors of both kinds of 64 bits, and numbers."""
     values = [f"{t}(a(x)) * {t}(b(x))" for t in ("int64", "uint64")]
     values += [f"int64(a(x)) * int64({n})" for n in (-(2**31), 2**31 - 1, 2**32 - 1, 2**32)]
-    pipeline = load(
-        {
-            "format": 1,
-            "name": "products",
-            "inputs": [{"name": n, "type": type_, "dims": ["x"]} for n in "ab"],
-            "stages": [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(values)],
-            "outputs": [f"s{n}" for n in range(len(values))],
-            "estimates": {f"s{n}": [[0, 4096]] for n in range(len(values))},
-        }
-    )
-    groups = tuple(Group(o, ("x.inner",), (), None, Vector("x", size // 8), (), ()) for o in pipeline.outputs)
-    source = source_of(pipeline, Schedule("products", "by hand", groups), machine(vector_bytes=size))
-    assert "ts_product32_" in source.code
-    a, b = pairs(values_of(type_))
-    inputs, regions = {"a": Image(a, (0,)), "b": Image(b, (0,))}, {o: ((0, len(a)),) for o in pipeline.outputs}
-    expected = interpret(pipeline, inputs, {}, regions)
-    status, got = call(build(source, ("-O1", *flags), vector_bytes=size), source, pipeline, inputs, {}, regions)
-    assert status == 0
-    for output, value in zip(pipeline.outputs, values, strict=True):
-        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=value)
+    assert "ts_product32_" in holds_of_pairs(values, type_, size // 8, size, flags)
 
 
 @pytest.mark.parametrize(("size", "flag"), [(16, "-mssse3"), (32, "-mavx2"), (64, "-mavx512bw")])

@@ -173,7 +173,7 @@ def awaited(stage: Stage, update: Update, order: tuple[str, ...], loop: str) -> 
 
 
 def _before(at: tuple[_Form, ...], place: tuple[_Form, ...], loop: str) -> int:
-    """How many iterations of `loop` before the one that reads at `place` another writes there, at least."""
+    """The least number of iterations of `loop` from the one that writes at `place` to the one that reads there."""
     for a, b in zip(at, place, strict=True):
         moved = a.plus(b.scaled(-1))
         if not moved.terms and len(a.terms) == 1 and any(isinstance(e, Var) and e.name == loop for e in a.terms):

@@ -25,7 +25,7 @@ LEAST_LANES = 4
 LEAST_FACTOR = Fraction(1, 128)
 """Factors of less have powers within a vector that are no normal numbers."""
 LARGEST_ERROR = Fraction(1, 1 << 20)
-"""What the rounding of a factor's powers may add to a sum of many terms at most, as a part of it."""
+"""The part of a sum of many terms that the rounding of a factor's powers may add to it at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def _recurrence(stage: Stage, update: Update) -> RowRecurrence | None:
 
 
 def _step(update: Update, along: int, loop: str) -> Literal[-1, 1] | None:
-    """How far the place moves along rows in a step of the loop, one way or the other; None of any other move, and of
-    places that are data."""
+    """The way that the place moves along rows in a step of the loop, by one; None of any other move, and of places
+    that are data."""
     if any(isinstance(n, Access) or (n == Var(loop) and d != along) for d, e in enumerate(update.at) for n in walk(e)):
         return None
     moving = [t for t in terms(update.at[along]) if any(isinstance(n, Var) for n in walk(t.body))]

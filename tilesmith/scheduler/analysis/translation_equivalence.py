@@ -69,7 +69,7 @@ def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> P
 
 
 def _shifts(e: Access, dims: Collection[str]) -> Placed | None:
-    """What is read at constants from dims, each of them in one index; None of any other."""
+    """The place that is read at constants from dims, each of them in one index; None of any other."""
     found: dict[str, Place] = {}
     for index in e.indices:
         at = _shifted(index)

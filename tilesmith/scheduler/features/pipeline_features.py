@@ -529,8 +529,8 @@ class _Reader:
         return trips if trips > UNROLLED_TRIPS and not a.definition else 0.0
 
     def _again(self, a: StageAccess) -> float:
-        """How often an access reads each place: once in all iterations of innermost loops of an update that do not
-        differ in it, if vectors do not either, and else in each."""
+        """The number of times that an access reads each place: once in all iterations of innermost loops of an update
+        that do not differ in it, if vectors do not either, and else in each."""
         domain = list(self.stage.updates[a.definition - 1].domain) if a.definition else []
         used = frozenset[str]().union(*a.used)
         if not used.intersection(self.stage.storage[:1]):

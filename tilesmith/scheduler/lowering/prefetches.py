@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What vectors prefetch: `distance` bytes ahead along the rows that they read, by `rows` in dims of what they read,
+    """Prefetches of vectors: `distance` bytes ahead along the rows that they read, by `rows` in dims of what they read,
     nothing where there is neither, and `again`, when it comes from the second level of caches."""
 
     distance: int = 0

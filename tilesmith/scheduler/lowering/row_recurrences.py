@@ -122,7 +122,7 @@ class _Vectors:
     constraints: list[Index]
 
     def within(self, first: Index, after: Index) -> tuple[Index, Index]:
-        """Of the iterations from `first` to before `after` those that vectors may have."""
+        """The iterations from `first` to before `after` that vectors may have."""
         for c in self.constraints:
             moving = c.coefficient(self.var)
             fixed = c - sym(self.var).scaled(moving)
@@ -157,7 +157,7 @@ def _vectors(o: _Row, lanes: int) -> _Vectors:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What joins the lanes of a vector, in the order of its recurrence."""
+    """Operations that join the lanes of a vector, in the order of its recurrence."""
 
     b: Builder
     found: RowRecurrence
@@ -179,7 +179,7 @@ class _Steps:
         return x if factor is None else self.b.define(ops.Binary("*", x, factor), self.type_, self.lanes)
 
     def power(self, x: Value, steps: int) -> Value:
-        """What `x` is worth so many points later."""
+        """The value that `x` has so many points later: its product with that power of the factor."""
         factor = self.found.factor**steps
         return self.times(x, None if factor == 1 else literal(float(factor), self.type_))
 
