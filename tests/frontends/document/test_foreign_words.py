@@ -43,7 +43,7 @@ def test_functions_of_other_tools_by_any_prefix(call: str) -> None:
 def test_boundaries_of_other_tools(kind: str, word: str) -> None:
     assert [p.hint for p in _problems(_document(boundary={"kind": kind}))] == [f"write {word}"]
     (as_word,) = _problems(_document(boundary=kind))
-    assert as_word.hint == f'write {{"kind": ...}}; write {word}'
+    assert as_word.hint == f'a boundary is an object, {{"kind": ...}}; write {word}'
 
 
 def test_a_boundary_that_is_a_word_of_ours() -> None:

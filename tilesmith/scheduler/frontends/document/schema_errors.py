@@ -236,7 +236,7 @@ def _boundary_object(kind: str) -> str:
     """The hint for a boundary that is a word."""
     if kind in _KINDS:
         return f'write {{"kind": "{kind}"}}'
-    return f'write {{"kind": ...}}; {foreign_words.boundary(kind[:64]) or _ONE_KIND}'
+    return f'a boundary is an object, {{"kind": ...}}; {foreign_words.boundary(kind[:64]) or _ONE_KIND}'
 
 
 def _locate(loc: Sequence[str | int], document: object) -> tuple[list[str | int], object]:
