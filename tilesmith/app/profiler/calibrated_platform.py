@@ -16,7 +16,7 @@ from tilesmith.platforms import CpuPlatform, to_document
 from tilesmith.platforms.ecm import TYPES, LevelCycles, TypeCycles
 
 NOISY = 0.25
-"""A spread from which a figure is not trusted: what was known of it before stays."""
+"""A spread from which a figure is a bound of what was known of it before, no more."""
 UNSURE = 0.15
 """A spread of any figure from which a measurement is one to be made again when the machine is quiet."""
 IMPLAUSIBLE = 20.0
@@ -47,8 +47,8 @@ class _Figure:
 
 
 def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") -> CpuPlatform:
-    """`platform` with what was measured, and can be trusted, in place of what it said, and `sources` that say how each
-    figure was measured, or why it stays what it was."""
+    """`platform` with what was measured in place of what it said, or as near to that as a noisy measurement leaves it,
+    and `sources` that say how each figure was measured, or why it stays what it was."""
     sources = dict(platform.sources)
     plain = _taken(_plain(platform, measured), platform, measured, sources)
     caches = tuple(
@@ -74,7 +74,9 @@ def warnings(measured: Measured) -> list[str]:
         found.append(f"other programs used {measured.busy:.1f} of a core: repeat it when the machine is quiet")
     noisy = [name for name, s in measured.samples.items() if s.spread > NOISY]
     if noisy:
-        found.append(f"noisy (turns more than {NOISY:.0%} apart), and left as they were: {', '.join(noisy)}")
+        found.append(
+            f"noisy (turns more than {NOISY:.0%} apart), and no more than bounds of what was known: {', '.join(noisy)}"
+        )
     return found
 
 
@@ -102,32 +104,36 @@ _CACHE = ("size_bytes", "latency_cycles", "bandwidth_bytes_per_cycle")
 def _taken(
     figures: Iterator[_Figure] | tuple[_Figure, ...], before: CpuPlatform, measured: Measured, sources: dict[str, str]
 ) -> dict[str, Any]:
-    """The values of those that can be trusted, by name; `sources` are told of all of them."""
+    """The values of what was measured, by name, but of what is out of all proportion; `sources` are told of all."""
     found = {}
     for f in figures:
-        spread = measured.spread(*f.of)
+        spread, known = measured.spread(*f.of), _value(before, f.name)
         taken = len(measured.samples[f.of[0]].ns)
         turns = "1 turn" if taken == 1 else f"{taken} turns"
-        if spread > NOISY:
-            sources[f.name] = f"estimate: measured, but {turns} have a spread of {spread:.0%}"
-        elif not _plausible(f.value, _value(before, f.name), f.within):
+        if _nearest(known, f.value, f.within) != known:
             sources[f.name] = "estimate: what was measured is out of all proportion to it"
+        elif spread > NOISY:
+            found[f.name] = _nearest(known, f.value, 1.0 + spread)
+            sources[f.name] = f"estimate, as far as what was measured leaves it: {f.how}; {turns}, spread {spread:.0%}"
         else:
             found[f.name] = f.value
             sources[f.name] = f"measured: {f.how}; {turns}, spread {spread:.0%}"
     return found
 
 
-def _plausible(value: Any, before: Any, within: float) -> bool:
-    """Plausibility of a figure beside what it was; of one made of several, that of all."""
-    match value, before:
-        case float() | int(), float() | int():
-            return before == 0 or before / within <= value <= before * within
-        case TypeCycles() | LevelCycles(), _:
-            fields = type(value).model_fields
-            return all(_plausible(getattr(value, name), getattr(before, name), within) for name in fields)
+def _nearest(known: Any, measured: Any, times: float) -> Any:
+    """What is nearest to what was `known` of so many times what was `measured`, or one part in so many of it; of a
+    figure made of several, that of each. Nothing known is near to anything."""
+    match known, measured:
+        case (float() | int(), float() | int()):
+            nearest = known if known == 0 else max(measured / times, min(known, measured * times))
+            return known if nearest == known else type(known)(_round(nearest))
+        case (TypeCycles() | LevelCycles(), _):
+            fields = type(known).model_fields
+            each = {name: _nearest(getattr(known, name), getattr(measured, name), times) for name in fields}
+            return known.model_copy(update=each)
         case _:
-            return all(_plausible(a, b, within) for a, b in zip(value, before, strict=True))
+            return tuple(_nearest(a, b, times) for a, b in zip(known, measured, strict=True))
 
 
 def _value(platform: CpuPlatform, figure: str) -> Any:
