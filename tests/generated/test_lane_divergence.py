@@ -23,6 +23,7 @@ from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 A = {"name": "a", "dims": ["x", "y"], "value": "sqrt(f(x, y)) + f(x + 1, y)"}
 B = {"name": "b", "dims": ["x", "y"], "value": "f(x, y) * f(x, y + 1) - f(x - 1, y)"}
 C = {"name": "c", "dims": ["x", "y"], "value": "select(x % 2 == 0, f(x, y), f(x + 1, y) * 2)"}
+D = {"name": "d", "dims": ["i", "u", "y"], "value": "sum(f(4 * u + i + k, y) for k in range(0, 3)) * f(i, 0)"}
 VALUES = {
     "columns": "select(x % 2 == 0, a(x // 2, y), b(x // 2, y))",
     "columns from 1": "a((x + 1) // 2, y) if not x % 2 == 1 else b((x - 1) // 2, y) * 2",
@@ -35,6 +36,7 @@ VALUES = {
     "four columns": "mux(x % 4, a(x // 4, y), b(x // 4, y), a(x // 4 + 1, y), f(x, y))",
     "three": "mux(y % 3, a(x, y), b(x, y), f(x, y // 3)) + select(x % 3 == 1, a(x // 3, y), 1)",
     "many rows": "select(y % 2 == 0, a(x, y), 0) + select(y % 3 == 0, b(x, y), 1) + select((y + 1) % 4 < 2, 3, 2)",
+    "blocks": "d(x % 4, x // 4, y) + d(x % 4 + 4, x // 4 - 1, y)",
     "one lane of all": "select(x % 8 == 3, a(x, y), b(x, y)) + select(x % 1 == 0, a(x, y), 0)",
     "whole numbers": "float32(select(x % 2 == 0, x // 2, -x)) + f(x, y)",
     "truth": "f(x, y) if (a(x // 2, y) > 1 if x % 2 == 0 else f(x, y) > 0.5) else b(x, y)",
@@ -50,7 +52,7 @@ def pipeline_of(value: str) -> Pipeline:
             "format": 1,
             "name": "mosaic",
             "inputs": [{"name": "f", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
-            "stages": [A, B, C, {"name": "out", "dims": ["x", "y"], "value": value}],
+            "stages": [A, B, C, D, {"name": "out", "dims": ["x", "y"], "value": value}],
             "outputs": ["out"],
             "estimates": {"out": [[0, 256], [0, 64]]},
         }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from support.lowered import body, buffer, choice, group, index, pipeline, row
+from support.lowered import body, buffer, choice, group, index, loaded, pipeline, row
 from support.lowered_values import assert_lowered_right, execute_body
 
 from tilesmith.scheduler.ir.index import const, sym
@@ -97,6 +97,28 @@ def test_every_kth_lane_makes_a_vector_of_neighbours(
 
 def test_lanes_that_data_says_are_in_no_classes() -> None:
     assert classes_of([Lane(const(0), None, Value(INT32, 8, "at")), Lane(sym("x"), (0, 0, 1, 1, 2, 2, 3, 3))]) is None
+
+
+@pytest.mark.parametrize(
+    ("block", "whole"),
+    [
+        ("f(4 * u + i)", True),
+        ("f(4 * u + i) * f(i) + f(clamp(4 * u + i - 1, 0, 63))", True),
+        ("sum(f(4 * u + i + k) for k in range(0, 3))", True),
+        ("f(u) * f(i)", False),
+        ("f(4 * u + i) + f(16 * u)", False),
+        ("f(4 * u + i) + f(clamp(int32(f(i)), 0, 63))", False),
+    ],
+)
+def test_blocks_are_read_as_they_lie(block: str, whole: bool) -> None:
+    stage = {"name": "block", "dims": ["i", "u"], "value": f"sqrt({block})"}
+    p = loaded(stage, {"name": "out", "dims": ["x"], "value": "block(x % 4, x // 4)"})
+    text = body(p, [group("x.inner", [Placement("block", INLINE, INLINE)])])
+    calls = [line for line in text.splitlines() if "call sqrt" in line]
+    assert (any(line.endswith(": f32x2") for line in calls), any(line.endswith(": f32x8") for line in calls)) == (
+        not whole,
+        whole,
+    )
 
 
 def test_a_frame_of_some_lanes() -> None:

@@ -42,7 +42,7 @@ from tilesmith.scheduler.lowering.dot_products import sum_of_products
 from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
 from tilesmith.scheduler.lowering.float_ends import opaque, rounded_once
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
-from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, picked, spread, truths
+from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, is_one_vector, picked, spread, truths
 from tilesmith.scheduler.lowering.memory import ask_ahead, load
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups, sum_of_neighbours
 from tilesmith.scheduler.lowering.reductions import reduced
@@ -289,11 +289,14 @@ class Evaluator(Evaluation):
             self._check_size(stage)
             # of what only reads another, all lanes are one load
             whole = isinstance(stage.values[e.component], Access) or (self.axis is not None and self.axis.flat)
-            classes = None if whole else classes_of(lanes)
-            if classes is not None and e.type != BOOL:
-                values = [self.value(stage.values[e.component], self._frame_of(stage, c)) for c in classes]
+            value = stage.values[e.component]
+            classes = None if whole or e.type == BOOL else classes_of(lanes)
+            if classes is not None and not is_one_vector(
+                value, dict(zip(stage.dims, lanes, strict=True)), self.sources
+            ):
+                values = [self.value(value, self._frame_of(stage, c)) for c in classes]
                 return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))
-            return self.value(stage.values[e.component], self._frame_of(stage, lanes))
+            return self.value(value, self._frame_of(stage, lanes))
         buffer = self.sources.buffers[(e.name, e.component)]
         if self.streams is not None:
             self.streams.loads(self, buffer, lanes)

@@ -7,16 +7,30 @@ b's. Of `f(x // 2)` each lane of half a vector stands for two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Broadcast, ResizeMask, Shuffle
 from tilesmith.scheduler.ir.loop.values import Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Compare, Expr, Logical, Reduce, Unary, children
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Reduce,
+    Unary,
+    Var,
+    children,
+)
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64
 from tilesmith.scheduler.lowering import interleaved_channels
+from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.index_vectorization import Frame, Places
 from tilesmith.scheduler.lowering.residue_splitting import ask
 
@@ -157,6 +171,57 @@ def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
             ]
         k *= 2
     return None
+
+
+def is_one_vector(value: Expr, lanes: Mapping[str, Lane], sources: Sources) -> bool:
+    """True if what an inlined stage at `lanes` reads is one vector of memory as it stands, which classes would pick
+    apart: in blocks of 8, (i, u), read at (x % 8, x // 8), 8 * u + i is x. The others are within as many elements."""
+    n = max(len(lane.pattern or ()) for lane in lanes.values())
+    places = _places_read(value, {d: lane.pattern or (0,) * n for d, lane in lanes.items()}, n, sources)
+    moving = [at for at in places if at is None or len(set(at)) > 1]
+    together = [at is not None and max(at) - min(at) < n for at in moving]
+    return all(together) and any(at is not None and len(set(at)) == n for at in moving)
+
+
+def _places_read(e: Expr, env: Mapping[str, Lanes], n: int, sources: Sources) -> Iterator[Lanes | None]:
+    """The elements that each read of `e` takes, lane by lane, but for what all lanes add; None where they may lie
+    anywhere."""
+    if isinstance(e, Access):
+        at = [_pattern(i, env, n) for i in e.indices]
+        known = [p for p in at if p is not None]
+        inside = sources.inlined.get(e.name)
+        if len(known) < len(at):
+            yield None
+        elif inside is not None:
+            value = inside.values[e.component]
+            yield from _places_read(value, dict(zip(inside.dims, known, strict=True)), n, sources)
+        else:
+            unit = sources.buffers[(e.name, e.component)].unit
+            across = any(len(set(p)) > 1 for d, p in enumerate(known) if d != unit)
+            yield None if across or not known else known[unit]
+        return
+    for child in children(e):
+        yield from _places_read(child, env, n, sources)
+
+
+def _pattern(e: Expr, env: Mapping[str, Lanes], n: int) -> Lanes | None:
+    """By how much an index moves from lane to lane, where nothing is clamped; None where that is not known."""
+    match e:
+        case Var():
+            return env.get(e.name, (0,) * n)
+        case Binary(op="+" | "-", left=a, right=b):
+            p, q = _pattern(a, env, n), _pattern(b, env, n)
+            if p is None or q is None:
+                return None
+            return tuple(x + y if e.op == "+" else x - y for x, y in zip(p, q, strict=True))
+        case Binary(op="*", left=a, right=Const(value=k)) | Binary(op="*", left=Const(value=k), right=a):
+            p = _pattern(a, env, n)
+            return None if p is None else tuple(int(k) * x for x in p)
+        case Call(function="clamp"):
+            return _pattern(before_clamp(e), env, n)
+    parts = [_pattern(child, env, n) for child in children(e)]
+    still = not isinstance(e, Access) and all(p is not None and len(set(p)) == 1 for p in parts)
+    return (0,) * n if still else None
 
 
 def spread(ev: Places, parts: Sequence[Value], n: int) -> Value:
