@@ -99,7 +99,32 @@ CASES = {
         ),
     ),
 }
+EDGES = {"boundary": {"kind": "repeat_edge"}}
+OF_OTHERS = {
+    "of what is clamped along the scan": scans(
+        FLOATS | EDGES,
+        "input(x, y)",
+        (ALONG_X, "f(r - 1, y) * 0.5 + input(r + 2, y) - input(r - 3, y) + input(r, y + 1)"),
+        (BACK_X, "f(input.extent.x - r, y) * 0.5 + input(input.extent.x - 2 - r, y - 1)"),
+    ),
+    "of what is looked up": scans(
+        BYTES | EDGES,
+        "int32(input(x, y))",
+        (ALONG_X, "max(f(r - 1, y) - 1, 0) + input(input(r, y) % 8, y) + input(2 * r, y) + input(r, input(r, y) % 4)"),
+    ),
+    "of what lies further along the rows": scans(
+        FLOATS | EDGES, "input(x, y)", (ALONG_X, "f(r - 1, y) * 0.5 + input(r + 9, y) - input(20 - r, y)")
+    ),
+}
+CASES |= OF_OTHERS
 SIZES = ((4, 3), (5, 18), (17, 16), (38, 21))
+
+
+@pytest.mark.parametrize("case", sorted(OF_OTHERS))
+def test_scans_run_in_blocks_of_rows_whatever_they_read_of_others(case: str) -> None:
+    """What is carried from one tile to the next is a vector, of a point of each row."""
+    made = compile_pipeline(OF_OTHERS[case], machine(vector_bytes=16), Options(strict=True))
+    assert re.search(r"[fi]32x4 f_before\w* = ", made.source.code)
 
 
 @pytest.mark.parametrize("case", sorted(CASES))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilesmith.scheduler.analysis.bounds_inference import Interval
-from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit
 from tilesmith.scheduler.ir.loop.program import Accumulator, Apart, Assign, If, Loop, PeeledLoop
@@ -200,7 +200,7 @@ def _scanned(
             evaluator = Evaluator(b, scan.sources, axis, own=scan.stage.name)
             scan.nest.body(evaluator, [env])
         with b.scope() as middle:
-            _middle(b, scan, tile, tiles, arrives)
+            tiles = _middle(b, scan, tile, tiles, arrives)
         b.emit(PeeledLoop(step, first, last, (tiles.begin, tiles.end), tuple(steps), tuple(middle)))
     within = tuple(dict.fromkeys((*evaluator.constraints, *tile.evaluator.constraints)))
     if within and tiles.kept is not None:
@@ -212,32 +212,73 @@ def _scanned(
     b.emit(If((last - first,), tuple(several)))
 
 
-def _middle(b: Builder, scan: _Scan, tile: _Tile, tiles: _Tiles, arrives: bool) -> None:
-    """The tiles of a scan of a block: those that are kept as columns, then all others."""
-    begin, end, lanes = tiles.begin, tiles.end, scan.lanes
-    lo, hi = scan.nest.bounds[scan.loop]
+def _unclamped(b: Builder, tiles: _Tiles, var: str, along: Sequence[Index], lanes: int) -> _Tiles:
+    """Those of the tiles in which no clamp along the scan is at work: what is `along` is not negative."""
+    if not along:
+        return tiles
+    first, after = tiles.begin, tiles.end
+    for c in along:
+        moving = c.coefficient(var)
+        fixed = c - sym(var).scaled(moving)
+        if moving > 0:
+            first = maximum(first, divide(fixed.scaled(-1) + (moving - 1), moving))
+        else:
+            after = minimum(after, divide(fixed, -moving) + lanes)
+    skipped = divide(first - tiles.begin + (lanes - 1), lanes).scaled(lanes)
+    begin = b.let(minimum(tiles.begin + skipped, tiles.end), f"{var}_begin")
+    return _Tiles(begin, b.let(begin + divide(maximum(after - begin, const(0)), lanes).scaled(lanes), f"{var}_end"))
+
+
+def _middle(b: Builder, scan: _Scan, tile: _Tile, tiles: _Tiles, arrives: bool) -> _Tiles:
+    """The tiles of a scan of a block: those that are kept as columns, then all others. Returns those that ran."""
+    lanes, (lo, hi) = scan.lanes, scan.nest.bounds[scan.loop]
     ends = lo, hi - (lanes - 1)
     with b.scope() as columns:
         var = b.fresh(scan.loop)
         tile.run(b.declare(var, ends=ends))
     if tiles.kept is None:
-        tile.begin(begin)
-        b.emit(Loop(var, begin, end - lanes, const(lanes), tuple(columns)))
-        return
+        tiles = _unclamped(b, tiles, var, tile.evaluator.along, lanes)
+        tile.begin(tiles.begin)
+        b.emit(Loop(var, tiles.begin, tiles.end - lanes, const(lanes), tuple(columns)))
+        return tiles
     with b.scope() as inside:
         kept = _Tile(b, scan, tile.axis, tile.rows, arrives=arrives, stays=not arrives, carried=tile.carried)
         first = b.fresh(scan.loop)
         kept.run(b.declare(first, ends=ends))
-    if kept.evaluator.constraints:
+    if kept.evaluator.constraints or kept.evaluator.along:
         raise NotTransposed
-    tile.begin(begin)
-    rest = b.let(begin + tiles.kept, f"{scan.loop}_rest")
-    b.emit(Loop(first, begin, rest - lanes, const(lanes), tuple(inside)))
-    b.emit(Loop(var, rest, end - lanes, const(lanes), tuple(columns)))
+    tile.begin(tiles.begin)
+    rest = b.let(tiles.begin + tiles.kept, f"{scan.loop}_rest")
+    b.emit(Loop(first, tiles.begin, rest - lanes, const(lanes), tuple(inside)))
+    b.emit(Loop(var, rest, tiles.end - lanes, const(lanes), tuple(columns)))
+    return tiles
 
 
 Key = tuple[str, int, tuple[Index, ...]]
 """Rows of an image or a stage: its name and component, and their places in the dims but that along them."""
+
+
+class _TileEvaluator(Evaluator):
+    """Evaluates the steps of a tile, which begins at the symbol `begins` of the scan. Clamps of places that move along
+    the scan are dropped, too, and noted in `along`: each must be >= 0 of a tile."""
+
+    begins: str = ""
+    along: tuple[Index, ...] = ()
+
+    def follows_axis(self, lane: Lane) -> bool:
+        """True of what moves along the scan, too."""
+        return super().follows_axis(lane) or lane.base.mentions(self.begins)
+
+    def require(self, nonnegative: Index) -> None:
+        """See Places."""
+        if not nonnegative.mentions(self.begins):
+            super().require(nonnegative)
+            return
+        moving = nonnegative.coefficient(self.begins)
+        fixed = nonnegative - sym(self.begins).scaled(moving)
+        if fixed.mentions(self.begins) or self.builder.depth_of(fixed) > self.base_depth + 1:
+            raise NotTransposed
+        self.along = tuple(dict.fromkeys((*self.along, nonnegative)))
 
 
 @dataclass(slots=True)
@@ -260,7 +301,7 @@ class _Tile:
     own: tuple[Index, ...] = field(init=False)
     dims: Mapping[str, int] = field(init=False)
     depth: int = field(init=False)
-    evaluator: Evaluator = field(init=False)
+    evaluator: _TileEvaluator = field(init=False)
     step: int = 0
     held: dict[Key, list[Value]] = field(default_factory=dict)
     made: list[list[Value]] = field(default_factory=list)
@@ -271,16 +312,17 @@ class _Tile:
             raise NotTransposed
         self.dims = {name: 0 for name, _ in self.sources.buffers}
         self.depth = self.axis.depth
-        self.evaluator = Evaluator(self.b, self.sources, self.axis, own=self.scan.stage.name, streams=self)
+        self.evaluator = _TileEvaluator(self.b, self.sources, self.axis, own=self.scan.stage.name, streams=self)
         written, following = (self._written(const(n)) for n in (0, 1))
         unit = self.scan.buffers[0].unit
         moved = following[unit].base - written[unit].base
         if not moved.is_const or abs(moved.const) != 1 or any(t == BOOL for t in self.scan.stage.types):
             raise NotTransposed
         self.sign = moved.const
-        self.own = _rest(self.scan.buffers[0], written, self.rows)
-        if self.own != _rest(self.scan.buffers[0], following, self.rows):
+        own = _rest(self.scan.buffers[0], written, self.rows)
+        if own is None or own != _rest(self.scan.buffers[0], following, self.rows):
             raise NotTransposed
+        self.own = own
 
     def place_of(self, at: Index) -> Index:
         """The place in a row that is written in that iteration of the scan."""
@@ -298,6 +340,7 @@ class _Tile:
     def run(self, at: Index) -> None:
         """Emits the steps of the tile that begins in that iteration, and what comes from memory and goes there."""
         self.at, self.place = at, self.place_of(at)
+        self.evaluator.begins = at.terms[0][0].key
         b, lanes, stage, update = self.b, self.axis.lanes, self.scan.stage, self.scan.update
         self.made = [[] for _ in stage.types]
         for self.step in range(lanes):
@@ -354,31 +397,30 @@ class _Tile:
     # reads ------------------------------------------------------------
 
     def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
-        """The value of a row at a step of this tile or before; None of what is the same for all rows."""
+        """The value of a row at a step of this tile or before; None of what is the same for all rows, and of what does
+        not lie in rows that go along with the scan's."""
         buffer = self.sources.buffers.get((name, component))
         if buffer is None or all(x.uniform for x in index):
             return None
-        key = (name, component, _rest(buffer, index, self.rows))
+        rest = _rest(buffer, index, self.rows)
         ahead = (index[buffer.unit].base - self.place).scaled(self.sign)
-        if not ahead.is_const or buffer.type == BOOL or not index[buffer.unit].uniform:
-            raise NotTransposed
-        if name == self.scan.stage.name and key[2] != self.own:
+        if rest is None or not ahead.is_const or not -self.axis.lanes <= ahead.const < self.axis.lanes:
+            return None
+        if name == self.scan.stage.name and rest != self.own:
             if self.arrives or self.stays:
                 raise NotTransposed
-            apart = (a - b for a, b in zip(key[2], self.own, strict=True))
+            apart = (a - b for a, b in zip(rest, self.own, strict=True))
             if not any(x.is_const and x.const for x in apart):
                 raise NotTransposed
-        return self._at(key, ahead.const)
+        return self._at((name, component, rest), ahead.const)
 
     def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
-        """Refuses loads that differ from row to row, and those of what is updated."""
-        if buffer.stage == self.scan.stage.name or not all(x.uniform for x in index):
+        """Refuses loads of what is updated: it is not in memory yet."""
+        if buffer.stage == self.scan.stage.name:
             raise NotTransposed
 
     def _at(self, key: Key, step: int) -> Value:
         """The vector of rows at a step, counted from the first of the tile."""
-        if not -self.axis.lanes <= step < self.axis.lanes:
-            raise NotTransposed
         own = key[0] == self.scan.stage.name and key[2] == self.own
         if step < 0:
             return self._before(key, -step)
@@ -439,12 +481,12 @@ def _is_no_dim(e: Expr, stage: Stage) -> bool:
     return isinstance(e, Access) or (isinstance(e, Var) and e.name not in stage.dims)
 
 
-def _rest(buffer: Buffer, index: tuple[Lane, ...], rows: Lane) -> tuple[Index, ...]:
-    """Places in the dims but that along rows, of which one goes from row to row; raises NotTransposed of others."""
+def _rest(buffer: Buffer, index: tuple[Lane, ...], rows: Lane) -> tuple[Index, ...] | None:
+    """Places in the dims but that along rows, of which one goes from row to row; None of others."""
     moving = [d for d, x in enumerate(index) if not x.uniform]
-    if len(moving) != 1 or moving[0] == buffer.unit or index[moving[0]].pattern != rows.pattern:
-        raise NotTransposed
+    if buffer.type == BOOL or len(moving) != 1 or moving[0] == buffer.unit or index[moving[0]].pattern != rows.pattern:
+        return None
     mentioned = [d for d, x in enumerate(index) if any(x.base.mentions(s) for s in rows.base.symbols())]
     if mentioned != moving:
-        raise NotTransposed
+        return None
     return tuple(const(0) if d == buffer.unit else x.base for d, x in enumerate(index))
