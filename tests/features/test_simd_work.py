@@ -916,6 +916,42 @@ def test_updates_of_rows_shorter_than_a_vector_are_computed_one_by_one(level: in
     assert update.transfers == (Transfer("gathered", 4, 1.0),)
 
 
+def test_scans_along_rows_have_what_they_read_of_others_in_blocks_of_rows() -> None:
+    """What is inline in one is computed, too."""
+    document = {
+        "format": 1,
+        "name": "scanned",
+        "inputs": [{"name": n, "type": "float32", "dims": ["x", "y"]} for n in ("input", "table")],
+        "stages": [
+            {"name": "root", "dims": ["x", "y"], "value": "sqrt(input(x, y))"},
+            {
+                "name": "f",
+                "dims": ["x", "y"],
+                "value": "0.0",
+                "updates": [
+                    {
+                        "domain": {"r": [1, 63]},
+                        "at": ["r", "y"],
+                        "value": "f(r - 1, y) + root(r, y) * table(clamp(int32(input(r, y)), 0, 63), y)",
+                    }
+                ],
+            },
+        ],
+        "outputs": ["f"],
+        "estimates": {"f": [[0, 64], [0, 32]]},
+    }
+    facts = gather(normalise(load(document)))
+    members = members_of(facts, "f", ("root", "f"))
+    axes = {"x": axis("x", 64, [64]), "y": axis("y", 32, [32])}
+    run = Run("x", 8, updates=(UpdateLoops(("r", "y"), Vector("y", 8)),))
+    nest = Nest("f", ("x.inner", "y.inner"), axes)
+    counts = worked_counts(members, effective(members, frozenset({"root"})), nest, {}, 1, Running({"f": run})).at((0,))
+    (work,) = (s.work for s in counts.stages if s.stage == "f" and s.work is not None)
+    (update,) = work.passes
+    assert {t.way for t in update.transfers} == {"transposed", "gathered"}
+    assert sum(o.divide for _, o in update.operations) == pytest.approx(1)
+
+
 def test_places_that_data_says_are_lines_of_the_platform() -> None:
     of = table(NEAR, "xy", [[0, 64], [0, 32]])
     short, long = (works(of, ORDERS[0], {}, {"x": 64, "y": 32}, 8, line)["out"].looked_up for line in (64, 128))

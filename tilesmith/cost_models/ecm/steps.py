@@ -76,7 +76,8 @@ def pass_cycles(p: Pass, m: Machine) -> float:
     arithmetic += _permutations(p.transfers, p.lanes, m)
     if p.across:
         arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
-        return max(arithmetic, vectors * (of.load_cycles + of.store_cycles), p.chain)
+        loaded = vectors * of.load_cycles + sum(_load(t, p.lanes, m) for t in p.transfers)
+        return max(arithmetic, loaded + vectors * of.store_cycles, p.chain)
     for name, operations in p.joined:  # doubling by doubling, and to what came before, for this vector and the next
         once = _cycles(operations, of.of_type(name), name.startswith("f"))
         arithmetic += vectors * ((log2(p.lanes) + 1) * (of.shuffle_cycles + once) + once)

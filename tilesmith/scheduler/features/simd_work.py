@@ -28,7 +28,7 @@ from tilesmith.scheduler.features.layer_conditions import Layers, bytes_apart
 from tilesmith.scheduler.features.loop_nest import Nest
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
 from tilesmith.scheduler.features.operation_counts import Typed, joining_operations, together, update_operations
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, composed
+from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts, composed
 from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.streaming_stores import HELD, is_behind
@@ -273,12 +273,12 @@ class WorkCounter:
             each = Pass(*of, begun, steps, singles, times * size, touched, apart)
             if joined is not None:
                 each = each._replace(joined=joining_operations(joined))
-            found.append(each if across else self._with_others(name, n, each, run, vector))
+            found.append(self._with_others(name, n, each, run, vector))
         return tuple(found)
 
     def _with_others(self, name: str, n: int, own: Pass, run: Run, vector: Vector | None) -> Pass:
         """A pass with what it reads of others and computes of what is inline in it, where updates alone read these: of
-        that of a point its share."""
+        that of a point its share. A scan along rows has blocks of those of others transposed."""
         reading = self._reading(name)
         if n not in reading or -1 in reading:
             return own
@@ -287,7 +287,14 @@ class WorkCounter:
         along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
         share = stage.root_points / sum(stage.updates[u].iterations for u in reading)
         others = together((times, facts.stages[p].typed) for p, times in reads.executed.items())
-        moved = (t for r in reads.reads for t in l1_transfers.loads(self.counter.members, r, along, self.registers, 1))
+
+        def block(read: Read) -> int:
+            dims = zip(facts.stages[read.producer].dims, read.roughly, strict=True)
+            moving = [d for d, s in dims if s.var == along.row]
+            return own.lanes if own.across and moving and facts.stages[read.producer].storage[0] not in moving else 1
+
+        members, registers = self.counter.members, self.registers
+        moved = (t for r in reads.reads for t in l1_transfers.loads(members, r, along, registers, block(r)))
         inside = self._chain_inside(name)
         whole, after = chain_of(definitions[name].updates[n].values, facts.core.latency_cycles)
         return own._replace(
