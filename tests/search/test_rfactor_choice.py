@@ -15,6 +15,7 @@ from tilesmith.scheduler.search import autoschedule
         (["i"], "sum(exp(array(r + 4096 * g) - mean(g)) for r in range(4096))", True),  # rows of a flat array
         (["i"], "sum(exp(array(16 * r + g % 16) - mean(g)) for r in range(4096))", False),
         (["i"], "sum(exp(array(r) - mean(g)) * array(r + g) for r in range(4096))", False),  # lags of a signal
+        (["i", "g"], "mean(g) + 0.5 * sum(array(r, g) * array(r, 0) for r in range(4096))", True),  # a bias
         (["g", "i"], "sum(exp(array(g, r) - mean(g)) for r in range(4096))", False),  # points are neighbours
     ],
 )

@@ -3,7 +3,7 @@ vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from math import prod
 
@@ -59,6 +59,16 @@ def _is_candidate(stage: StageFacts) -> bool:
     return bool(stage.updates) or arithmetic_cost(stage.operations) >= PARAMS.rfactor_least_operations
 
 
+def _spans(read: Read) -> Sequence[tuple[Span, ...]]:
+    """The spans of a read, of each way that its accesses go."""
+    return [spans for spans, _ in read.several] or [read.spans]
+
+
+def _others(stage: StageFacts, followed: Set[str | None]) -> int:
+    """The points of a stage that read the same, where that follows these dims."""
+    return prod(stage.extent(d) for d in stage.dims if d not in followed)
+
+
 @dataclass
 class _Target:
     """One reduction, and all it costs at the estimates, in operations."""
@@ -104,11 +114,16 @@ class _Choice:
 
     def _has_vectors(self, stage: StageFacts) -> bool:
         """True if points that are neighbours in memory read neighbours: not those of other lines, as row after row of a
-        flat array."""
+        flat array. What is read less than once for a vector of what the terms read, as a bias is, decides nothing; but
+        where lines of these are read for as many points as a vector has, copies of them compete."""
         lanes = self.platform.vector_bytes // stage.computed_bytes
         if not stage.storage or stage.extent(stage.storage[0]) < lanes:
             return False
-        fastest, ways = stage.storage[0], [w for read in stage.reads for w in self._along_lines(read)]
+        fastest, read = stage.storage[0], sum(r.executed for r in stage.reads)
+        often = [r for r in stage.reads if r.executed * lanes >= read]
+        followed = [{s.var for s in spans} for r in often for spans in _spans(r)]
+        once = all(_others(stage, by) < lanes for by in followed if fastest in by)
+        ways = [w for r in (often if once else stage.reads) for w in self._along_lines(r)]
         along = [None if span is None else span.var for span, _ in ways]
         apart = (span.rate * size for span, size in ways if span is not None and span.var == fastest)
         if any(abs(float(bytes_)) > self.facts.line_bytes for bytes_ in apart):
@@ -123,8 +138,7 @@ class _Choice:
         if read.beside is not None and read.beside.of == producer.storage[0] and read.beside.step == 1:
             return [(variable(read.beside.dim), producer.bytes_per_point)]
         n = producer.dims.index(producer.storage[0])
-        ways = [spans for spans, _ in read.several] or [read.spans]
-        return [(spans[n], producer.bytes_per_point) for spans in ways]
+        return [(spans[n], producer.bytes_per_point) for spans in _spans(read)]
 
     def _targets(self, stage: Stage, facts: StageFacts) -> Iterable[_Target]:
         """The stage's reductions, in the numbers of `Factor`. Those of a value are each charged all of it."""
