@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilesmith.scheduler.analysis.dependence import default_order
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.dependence import default_order, free_dims
+from tilesmith.scheduler.analysis.update_sweeps import joins_last, sweep
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
@@ -109,3 +109,28 @@ def test_scans_along_rows_have_blocks_of_rows_plane_by_plane(
 ) -> None:
     found = sweep(stage(*updates), loops)
     assert (None if found is None else (found.dim, found.updates, found.around)) == expected
+
+
+@pytest.mark.parametrize(
+    ("updates", "expected"),
+    [
+        ([X, Y], True),
+        ([X, scan("x", back=True), Y], True),
+        ([X, Z], True),
+        ([X, scan("y", before=2)], True),
+        ([scan("z"), Y], False),  # no pass along rows
+        ([X, Y | {"where": "f(x, r + 2, z) > 0"}], False),  # keeps what is in memory
+        ([X, scan("x", back=True)], False),
+    ],
+)
+def test_the_last_pass_follows_a_recurrence_vector_by_vector(updates: list[dict[str, object]], expected: bool) -> None:
+    of = stage(*updates)
+    loops = [
+        UpdateLoops(("r", "y", "z"), Vector("r", 4))
+        if (free := free_dims(of, u)) == ("y", "z")
+        else UpdateLoops(("x", "r", *free[1:]), Vector("x", 4))
+        for u in of.updates
+    ]
+    found = sweep(of, loops)
+    assert found is not None
+    assert joins_last(of, loops, found) == expected

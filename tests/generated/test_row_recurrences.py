@@ -9,7 +9,7 @@ from support.native import build, call
 from support.threads import threads
 
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
-from tilesmith.scheduler.compiler import Options, compile_pipeline
+from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -17,8 +17,10 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 HERE, BACK = ("r", "r - 1"), ("input.extent.x - 1 - r", "input.extent.x - r")
 
 
-def along(type_: str, value: str, *updates: tuple[tuple[str, str], str]) -> Pipeline:
-    """Updates along rows, one way or the other: `HERE` and `BEFORE` are places in a row."""
+def along(
+    type_: str, value: str, *updates: tuple[tuple[str, str], str], down: dict[str, object] | None = None
+) -> Pipeline:
+    """Updates along rows, one way or the other: `HERE` and `BEFORE` are places in a row. One may go `down` columns."""
     done = [
         {
             "domain": {"r": [1, "input.extent.x - 1"]},
@@ -27,6 +29,7 @@ def along(type_: str, value: str, *updates: tuple[tuple[str, str], str]) -> Pipe
         }
         for (here, before), text in updates
     ]
+    done += [] if down is None else [down]
     stage = {"name": "f", "dims": ["x", "y"], "value": value, "updates": done}
     document = {
         "format": 1,
@@ -57,7 +60,22 @@ CASES = {
     "a factor below 0": along("float32", "input(x, y)", (HERE, "f(HERE) - f(BEFORE) * 0.5")),
     "the next point as it was": along("int32", "input(x, y)", (HERE, "f(BEFORE) + f(HERE) - input(HERE)")),
 }
-SIZES = ((2, 3), (5, 4), (17, 3), (38, 5), (97, 2))
+DOWN = {"domain": {"q": [1, "input.extent.y - 1"]}, "at": ["x", "q"], "value": "f(x, q) + f(x, q - 1)"}
+ROWS = {"domain": {"q": [2, "input.extent.y - 3"]}, "at": ["x", "q"]}
+THEN = {
+    "a summed-area table": along("uint8", "int32(input(x, y))", (HERE, "f(BEFORE) + f(HERE)"), down=DOWN),
+    "back along rows": along(
+        "float32",
+        "input(x, y)",
+        (HERE, "f(BEFORE) * 0.9 + f(HERE) * 0.1"),
+        (BACK, "f(BEFORE) * 0.5 + f(HERE)"),
+        down=ROWS | {"value": "f(x, q) - f(x, q - 2) * 0.5 + input(clamp(x + 3, 0, input.extent.x - 1), q)"},
+    ),
+    "with the place": along(
+        "int32", "input(x, y)", (HERE, "min(f(BEFORE), f(HERE))"), down=DOWN | {"value": "f(x, q) - f(x, q - 1) + x"}
+    ),
+}
+SIZES = ((2, 3), (5, 4), (17, 3), (38, 5), (97, 2), (130, 7))
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
@@ -72,6 +90,21 @@ def test_points_that_are_joined_in_registers(case: str, vector_bytes: int) -> No
         for u, loops in zip(stage.updates, made.schedule.groups[0].updates, strict=True)
     ]
     assert all(found) == (lanes >= 4)
+    check(of, made)
+
+
+@pytest.mark.parametrize("case", sorted(THEN))
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+def test_a_pass_down_columns_comes_to_each_vector_of_a_row_right_after_the_pass_along_it(
+    case: str, vector_bytes: int
+) -> None:
+    made = compile_pipeline(THEN[case], machine(vector_bytes=vector_bytes, threads=1))
+    assert "r_followed_0" in made.source.code
+    check(THEN[case], made)
+
+
+def check(of: Pipeline, made: Compiled) -> None:
+    """Holds what the code computes against the interpreter."""
     library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(7)
     for width, height in SIZES:

@@ -53,6 +53,25 @@ def sweep(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
     return None
 
 
+def joins_last(stage: Stage, loops: Sequence[UpdateLoops], found: Sweep) -> bool:
+    """True if the last update of a sweep can come to each vector of a row right after the update before it, which goes
+    along the row by a recurrence: of that row it reads nothing but the point that it writes, and keeps none as it
+    was."""
+    if found.loop is None or found.rows != 1 or found.shared:
+        return False
+    (before, along_row), (last, down) = list(zip(stage.updates, loops, strict=True))[found.updates - 2 : found.updates]
+    row, dims = stage.storage[0], {*stage.dims}
+    return (
+        _is_along(stage, before, along_row)
+        and dims - {row} <= {*free_dims(stage, before)}
+        and dims - {found.dim} <= {*free_dims(stage, last)}
+        and down.vector is not None
+        and down.vector.dim == down.loops[0] == row
+        and len(last.domain) == 1
+        and last.where is None
+    )
+
+
 def _through(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
     """The sweep of several updates, the last of which goes through the dim of the blocks."""
     *before, last = stage.updates[: len(loops)]

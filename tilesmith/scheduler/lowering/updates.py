@@ -12,7 +12,7 @@ from tilesmith.scheduler.analysis.dependence import default_order, free_dims, st
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweep
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, sweep
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -27,7 +27,7 @@ from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_al
 from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
 from tilesmith.scheduler.lowering.memory import load, store_channels
 from tilesmith.scheduler.lowering.prefetches import Ahead
-from tilesmith.scheduler.lowering.row_recurrences import run_recurrence
+from tilesmith.scheduler.lowering.row_recurrences import Follower, run_recurrence
 from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
 
 SHARED_POINTS = 4
@@ -112,35 +112,20 @@ def _updates(
     stage, paired = of.stage, paired_scans(of.stage, of.loops)
     rows = [n for n in which if is_row_scan(stage, stage.updates[n], of.loops[n])]
     ahead = _rows_ahead(sources, of, within) if within is not None else 0
+    joined = within.updates - 1 if within is not None and joins_last(stage, of.loops, within) else None
+    pending = list(which)
     scans: list[RowNest] = []
-    for n in which:
-        update, loops = stage.updates[n], of.loops[n]
-        b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
-        bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
-        if within is not None and within.loop is not None and n == within.updates - 1:
-            place = update.at[stage.dims.index(within.dim)]
-            bounds[within.loop] = _in_block(b, sources, place, within.loop, bounds[within.loop], bounds[within.dim])
-        nest = Nest(
-            f"{stage.name}:{n}",
-            _body(b, stage, of.buffers, update),
-            bounds,
-            loops.loops,
-            loops.vector,
-            _side_by_side(stage, update, loops, of.expected),
-            parallel=loops.parallel if within is None else None,
-            own=stage.name,
-            once=True,
-            estimate=of.estimate,
-            back=_goes_back(update, loops),
-            flat=_flat_channels(sources, of, update, loops),
-        )
-        read = replace(
-            sources,
-            ahead=_next_rows(b, sources, of, n, bounds) or sources.ahead,
-            steady=steady_parts(stage, update, loops.loops),
-        )
-        along = along_recurrence(stage, update, loops)
+    while pending:
+        n = pending.pop(0)
+        update = stage.updates[n]
+        read, nest = _nest(b, sources, of, box, n, within)
+        along = along_recurrence(stage, update, of.loops[n])
         if along is not None:
+            if pending[:1] == [joined]:
+                then = Follower(stage.updates[n + 1], *_nest(b, sources, of, box, n + 1, within))
+                if run_recurrence(b, stage, of.buffers[0], update, along, read, nest, then):
+                    pending.pop(0)
+                    continue
             if not run_recurrence(b, stage, of.buffers[0], update, along, read, nest):
                 run(b, read, replace(nest, vector=None))
             continue
@@ -151,6 +136,34 @@ def _updates(
         if n not in paired or n + 1 not in which:
             run_transposed(b, stage, of.buffers, scans)
             scans = []
+
+
+def _nest(
+    b: Builder, sources: Sources, of: StagePasses, box: Box, n: int, within: Sweep | None
+) -> tuple[Sources, Nest]:
+    """The loops of update `n`, with what they read."""
+    stage, update, loops = of.stage, of.stage.updates[n], of.loops[n]
+    b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
+    bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
+    if within is not None and within.loop is not None and n == within.updates - 1:
+        place = update.at[stage.dims.index(within.dim)]
+        bounds[within.loop] = _in_block(b, sources, place, within.loop, bounds[within.loop], bounds[within.dim])
+    nest = Nest(
+        f"{stage.name}:{n}",
+        _body(b, stage, of.buffers, update),
+        bounds,
+        loops.loops,
+        loops.vector,
+        _side_by_side(stage, update, loops, of.expected),
+        parallel=loops.parallel if within is None else None,
+        own=stage.name,
+        once=True,
+        estimate=of.estimate,
+        back=_goes_back(update, loops),
+        flat=_flat_channels(sources, of, update, loops),
+    )
+    ahead = _next_rows(b, sources, of, n, bounds) or sources.ahead
+    return replace(sources, ahead=ahead, steady=steady_parts(stage, update, loops.loops)), nest
 
 
 def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep) -> int:
