@@ -269,3 +269,20 @@ def test_the_least_of_a_path_is_worked_out_once_for_all_costs() -> None:
         status, got = call(library, made.source, of, {"input": pixels}, {}, {"f": region})
         assert status == 0
         np.testing.assert_array_equal(got["f"][0], expected)
+
+
+def test_threads_have_strips_of_rows_that_scans_go_along_side_by_side() -> None:
+    of = CASES["distances"]
+    made = compile_pipeline(of, machine(vector_bytes=16, threads=16))
+    *_, along, back = made.schedule.groups[0].updates
+    assert (along.vector, along.parallel) == (back.vector, back.parallel) == (Vector("y", 4), "y")
+    assert len(re.findall(r"y_\d+ \+= 32\)", made.source.code)) == 1  # 480 rows, 16 threads, whole vectors
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    for height in (1, 31, 32, 67, 100):
+        image = Image(np.random.default_rng(7).integers(0, 256, (height, 21)).astype("uint8"), (0, 0))
+        region = ((0, 21), (0, height))
+        (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+        with threads(2):
+            status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
+        assert status == 0
+        np.testing.assert_array_equal(got["f"][0], expected)

@@ -353,6 +353,22 @@ def test_threads_share_the_blocks_of_a_sweep_or_outermost_loops(threads: tuple[s
         _refused(schedule, "vectorised and parallel|not its outermost loop", of)
 
 
+def test_threads_share_strips_of_an_outermost_loop_over_vectors() -> None:
+    along = {"domain": {"r": [1, 63]}, "at": ["r", "y"], "value": "sums(r - 1, y) + sums(r, y)"}
+    down = {"domain": {"r": [1, 31]}, "at": ["x", "r"], "value": "sums(x, r - 1) + sums(x, r)"}
+    table = {"name": "sums", "dims": ["x", "y"], "value": "input(x, y)", "updates": [down, along]}
+    image = {"name": "input", "type": "int32", "dims": ["x", "y"]}
+    estimates = {"sums": [[0, 64], [0, 32]]}
+    of = _of({"inputs": [image], "stages": [table], "outputs": ["sums"], "estimates": estimates})
+    for columns in (None, "x"):
+        updates = UpdateLoops(("x", "r"), Vector("x", 8), columns), UpdateLoops(("r", "y"), Vector("y", 8), "y")
+        schedule = _schedule(Group("sums", ("x.inner", "y.inner"), (), None, None, (), (), updates))
+        if columns is None:
+            check(rewrite(of, schedule))
+        else:
+            _refused(schedule, "not its outermost loop", of)
+
+
 def test_updates_need_memory_and_run_in_one_group() -> None:
     inside = (Placement("twice", INLINE, INLINE), Placement("sums", INLINE, INLINE))
     _refused(_schedule(replace(OUT, placements=inside)), "inline, but it has updates", COLUMNS)

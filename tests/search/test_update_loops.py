@@ -73,6 +73,16 @@ def test_threads_share_strips_of_rows_at_root_where_scans_have_vectors_across_th
     assert (short.parallel, short.tiles, short.updates[0].vector) == (None, (), Vector("y", 16))
 
 
+def test_threads_share_strips_of_rows_of_an_update_where_another_one_goes_down_columns() -> None:
+    down = update((x, r), F("sums")(x, r) * F("sums")(x, r - 1), variable("r", 1, 499))
+    along = update((r, y), F("sums")(r, y) * F("sums")(r - 1, y), variable("r", 1, 499))
+    of = pipeline("both", [stage("sums", "xy", F("input")(x, y), (down, along))], {"sums": (500, 500)})
+    (group,) = root_schedule(of, machine(threads=2)).groups
+    columns, rows = group.updates
+    assert rows == UpdateLoops(("r", "y"), Vector("y", 16), "y")
+    assert columns.parallel is None  # strips of columns would tear rows apart
+
+
 def test_rows_across_those_of_the_reader_are_computed_for_a_tile_of_these() -> None:
     """A row of the reader has one point of each: not a vector."""
     down = update((x, r), F("sums")(x, r) + F("sums")(x, r - 1), variable("r", 1, 500))

@@ -131,8 +131,8 @@ class _Rows:
         whole = zip(stage.dims, self.boxes[stage.name], strict=True)
         expected = {d: self.estimates.range(ends) for d, ends in whole}
         loops = s.updates or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
-        l2_bytes, wait = self.platform.l2_bytes, self.platform.threads_wait
-        run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate, l2_bytes, wait), box)
+        machine = self.platform.l2_bytes, self.platform.threads, self.platform.threads_wait
+        run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate, *machine), box)
 
     def _half(self, s: Compute) -> Half | None:
         """The half of the box that is read, where loops run over both of its dims point by point."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from tilesmith.scheduler.analysis import access_functions
@@ -38,7 +39,8 @@ SHARED_POINTS = 4
 class StagePasses:
     """A stage that values fill and updates pass over, as `loops` say, in `buffers`. `fill` emits the values of a box.
     `expected` are the (min, extent) that the stage's dims are expected to have, `estimate` gives an index at the
-    estimates. The second level of caches has `cache_bytes`. `threads_wait`: one may wait for another."""
+    estimates. The second level of caches has `cache_bytes`; there are so many `threads`, of which one may wait for
+    another if `threads_wait`."""
 
     stage: Stage
     buffers: tuple[Buffer, ...]
@@ -47,6 +49,7 @@ class StagePasses:
     expected: Mapping[str, tuple[int, int]]
     estimate: Callable[[Index], int]
     cache_bytes: int
+    threads: int
     threads_wait: bool
 
 
@@ -118,8 +121,9 @@ def _updates(
     while pending:
         n = pending.pop(0)
         update = stage.updates[n]
+        loops = of.loops[n]
         read, nest = _nest(b, sources, of, box, n, within)
-        along = along_recurrence(stage, update, of.loops[n])
+        along = along_recurrence(stage, update, loops)
         if along is not None:
             if pending[:1] == [joined]:
                 then = Follower(stage.updates[n + 1], *_nest(b, sources, of, box, n + 1, within))
@@ -130,11 +134,13 @@ def _updates(
                 run(b, read, replace(nest, vector=None))
             continue
         if n not in rows:
-            run(b, read, nest)
+            with _strip(b, of, nest) as inside:
+                run(b, read, inside(nest))
             continue
         scans.append(RowNest(update, read, nest, ahead if n == rows[-1] else 0))
         if n not in paired or n + 1 not in which:
-            run_transposed(b, stage, of.buffers, scans)
+            with _strip(b, of, nest) as inside:
+                run_transposed(b, stage, of.buffers, [replace(s, nest=inside(s.nest)) for s in scans])
             scans = []
 
 
@@ -164,6 +170,24 @@ def _nest(
     )
     ahead = _next_rows(b, sources, of, n, bounds) or sources.ahead
     return replace(sources, ahead=ahead, steady=steady_parts(stage, update, loops.loops)), nest
+
+
+@contextmanager
+def _strip(b: Builder, of: StagePasses, nest: Nest) -> Iterator[Callable[[Nest], Nest]]:
+    """The nest, and others like it, as they are inside of the loop over strips of its vectors, where threads share
+    these: one for each of them at the estimates."""
+    vector = nest.vector
+    if vector is None or nest.parallel != vector.dim:
+        yield lambda other: other
+        return
+    lo, hi = nest.bounds[vector.dim]
+    width = -(-of.estimate(hi - lo + 1) // (of.threads * vector.lanes)) * vector.lanes
+    with b.scope() as body:
+        strip = b.fresh(vector.dim)
+        at = b.declare(strip, ends=(lo, hi))
+        ends = at, b.let(minimum(at + (width - 1), hi), f"{vector.dim}_until")
+        yield lambda other: replace(other, bounds={**other.bounds, vector.dim: ends}, parallel=None)
+    b.emit(Loop(strip, lo, hi, const(width), tuple(body), True))
 
 
 def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep) -> int:

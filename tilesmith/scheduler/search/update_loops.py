@@ -100,7 +100,7 @@ class _Chosen:
                 order, vector = wanted, scan if along_row else across
         parallel = None
         if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
-            order, parallel = self._threaded(order, vector, threads)
+            order, parallel = self._threaded(order, vector, lanes, threads)
         chosen = UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
         if vector is None or independent(self.definition, self.update, order, vector) or self._along_recurrence(chosen):
             return chosen
@@ -203,11 +203,16 @@ class _Chosen:
                 return True
         return False
 
-    def _threaded(self, order: tuple[str, ...], vector: str | None, threads: int) -> tuple[tuple[str, ...], str | None]:
-        """The order with a loop outermost that threads may share, the longest if none is there already."""
+    def _threaded(
+        self, order: tuple[str, ...], vector: str | None, lanes: int, threads: int
+    ) -> tuple[tuple[str, ...], str | None]:
+        """The order with a loop outermost that threads may share, the longest if none is there already; strips of that
+        over vectors where it is outermost."""
         trips = self.found.trips
         for loop in (*order[-1:], *sorted(order[:-1], key=trips, reverse=True)):
-            if loop == vector or trips(loop) < threads:
+            if loop == vector and (loop != order[-1] or loop not in self.definition.storage[1:]):
+                continue
+            if trips(loop) < threads * (lanes if loop == vector else 1):
                 continue
             moved = (*(n for n in order if n != loop), loop)
             if self._may_be(moved) and independent(self.definition, self.update, moved, loop):

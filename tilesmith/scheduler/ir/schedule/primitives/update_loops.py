@@ -31,7 +31,8 @@ class LoopsOfUpdates(Primitive[tuple[UpdateLoops, ...]]):
                 f(x, y) = ...                 f(x, y) = ...
 
     Threads share the outermost loop, or in every update of a sweep but the last the loop of its blocks, wherever it
-    is: each thread has all of a block, but for the last update, which comes to the blocks in order.
+    is: each thread has all of a block, but for the last update, which comes to the blocks in order. Of a loop over
+    vectors that is the outermost each thread has a strip.
     """
 
     key = "updates"
@@ -88,8 +89,6 @@ def _check_threads(n: int, loops: UpdateLoops, blocks: str | None, at: Site) -> 
             raise at.refuse(f"{what}: the parallel loop is not its outermost loop")
         if at.placement is not None or at.group.parallel is not None:
             raise at.refuse(f"{what}: threads inside of what threads may already run")
-        if not in_blocks and loops.vector is not None and loops.vector.dim == loops.parallel:
-            raise at.refuse(f"{what}: '{loops.parallel}' is both vectorised and parallel")
     for loop in (loops.parallel, None if loops.vector is None else loops.vector.dim):
         vectors = loop != loops.parallel and at.along_recurrence(update, loops)
         if loop is not None and not vectors and not at.independent(update, loops.loops, loop):
