@@ -23,7 +23,10 @@ def work(pipeline: Pipeline) -> float:
     known: dict[str, Region] = dict(pipeline.estimates)
     outputs = {name: known[name] for name in pipeline.outputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
-    regions = required_regions(normalise(pipeline), outputs, params, known)
+    regions = dict(required_regions(normalise(pipeline), outputs, params, known))
+    for stage in pipeline.stages[::-1]:  # one that the normal form has as a part of another
+        for read in {n.name for e in stage.values for n in walk(e) if isinstance(n, Access)} - regions.keys():
+            regions[read] = regions[stage.name]
     total = 0.0
     for stage in pipeline.stages:
         points = _points(regions.get(stage.name, ()))

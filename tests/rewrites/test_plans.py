@@ -48,6 +48,7 @@ def test_an_observer_sees_every_pass() -> None:
         "fold-updates",
         "order-reductions",
         "specialize-scans",
+        "join-scans",
         "forward-initial-values",
         "order-recurrences",
         "eliminate-symmetric-pairs",

@@ -28,6 +28,7 @@ from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
 from tilesmith.scheduler.rewrites.interleave_channels import interleaved
 from tilesmith.scheduler.rewrites.interleave_updates import interleaved_updates
+from tilesmith.scheduler.rewrites.join_scans import with_joined_scans
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
 from tilesmith.scheduler.rewrites.promise_bounds import promised
@@ -74,12 +75,18 @@ def _distribute(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     return _where_named(pipeline, distributed(pipeline), schedule)
 
 
+def _join(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
+    return _where_named(pipeline, with_joined_scans(pipeline), schedule)
+
+
 def _where_named(pipeline: Pipeline, found: Pipeline, schedule: Schedule) -> Pipeline:
-    """A pipeline as a rewrite found it, if the schedule has the stages that it made, or the search may schedule them;
-    as it was otherwise: a schedule that was written without them has their values where the document has them."""
+    """A pipeline as a rewrite found it, if the schedule has the stages that it made, and none that it removed, or the
+    search may schedule them; as it was otherwise: a schedule that was written without them has their values where the
+    document has them."""
     named = {name for g in schedule.groups for name in (g.output, *(p.stage for p in g.placements))}
-    made = {s.name for s in found.stages} - {s.name for s in pipeline.stages}
-    return found if not named or made & named else pipeline
+    before, after = ({s.name for s in p.stages} for p in (pipeline, found))
+    made, removed = after - before, before - after
+    return found if not named or ((named & made or not made) and not named & removed) else pipeline
 
 
 def _by_stage(pipeline: Pipeline, rewrite: Callable[[Stage], Stage]) -> Pipeline:
@@ -158,6 +165,13 @@ NORMALIZATION = (
         "a stage a level, where every reader says which",
         "who reads it says which level: each may be inlined, slid, or kept in registers",
         lambda p, schedule: specialised(p, schedule.strict),
+    ),
+    _pass(
+        "join-scans",
+        "scans in stages as they were written; no boundaries",
+        "a scan that only another one reads, as its values, is part of that, where their passes can run block by block",
+        "a pass finds in a cache what the pass before it has left",
+        _join,
     ),
     _pass(
         "forward-initial-values",
