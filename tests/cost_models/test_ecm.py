@@ -472,6 +472,30 @@ def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -
         assert terms(goes_on, platform)["memory"] == pytest.approx(1e6 * (0.1 + share * (late - 0.1)))
 
 
+@pytest.mark.parametrize(
+    ("rows", "level", "share"),
+    [
+        (1000.0, 2, 0.5),  # a row each time
+        (3000.0, 2, 0.25),  # three rows each time
+        (1000.0, 3, 0.0),  # before each tile
+    ],
+)
+def test_rows_that_other_loops_run_before_begin_late_whatever_the_next_tile_goes_on_with(
+    rows: float, level: int, share: float
+) -> None:
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
+    late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
+    nothing = work(steps=0.0, rows=1000.0, loaded=(0.0,), working=(), level=2)
+    read = nothing._replace(rows=rows, loaded=(1e9, 1e9), stored=(0.0, 0.0), run_bytes=256.0, next=1, in_output=False)
+    read = read._replace(level=level, loaded=(1e9,) * (5 - level), stored=(0.0,) * (5 - level))
+    output = nothing._replace(loaded=(0.0,) * 3, stored=(0.0,) * 3)
+    of = counts(output, working=(0.0, 0.0, 0.0, FAR))
+    first, last = of.stages[0]._replace(stage="inside", work=read), of.stages[0]
+    found = Ecm().price(of._replace(stages=(first, last)), platform).stages[0]
+    memory = next(float(t.value) for t in found.terms if t.name == "memory")
+    assert memory == pytest.approx(1e6 * (0.1 + share * (late - 0.1)), rel=0.01)
+
+
 def test_lines_of_more_rows_than_hardware_follows_are_late() -> None:
     """All of them, unless they are asked for; of long steps, which show a core few lines ahead, more so."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)

@@ -194,8 +194,8 @@ class _Lines(NamedTuple):
 def _lines(works: list[Work], steps: list[Step], times: list[float], group: GroupWork, m: Machine) -> list[_Lines]:
     """Lines of every stage. What comes beyond the end of a row is of use where the next tile goes on with it, and what
     is touched before that stays in the cache that prefetchers fill; or in the last level, which is nearer than memory.
-    Of stages that share the loop of the output its rows are followed. Stores leave a core in order and wait for each
-    other, and prefetchers stop where a page ends."""
+    Not so where loops of other stages run before it. Of stages that share the loop of the output its rows are followed.
+    Stores leave a core in order and wait for each other, and prefetchers stop where a page ends."""
     p, rows, page = m.core.prefetch, float(m.core.prefetch.rows), m.core.pages.page_bytes
     across = [[begun(c, w, m) for c in w.columns] for w in works]
     streams = [_rows_walked(w, parts) * t for w, parts, t in zip(works, across, times, strict=True)]
@@ -207,7 +207,7 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
     walked = sum(w.walked * t for w, t in zip(works, times, strict=True) if w.in_output)
     backwards = zip(reversed(works), reversed(steps), reversed(streams), reversed(across), strict=True)
     for w, of, own, parts in backwards:
-        loads = w.run_bytes / gone[w.next] if w.next in gone else w.run_bytes
+        loads = w.run_bytes / largest(gone[w.next], _apart(w, works)) if w.next in gone else w.run_bytes
         late_stores = 1.0 / (1.0 + w.run_bytes / page)
         if w.in_output and found:
             followed = found[0].followed
@@ -224,6 +224,15 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
             late_loads = largest(late_loads, _unfollowed(w, of, together, group, m))
         found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
+
+
+def _apart(w: Work, works: list[Work]) -> Amount:
+    """The share of a stage's rows that loops of other stages run before: of those whose loops are around the row of the
+    output the first each time."""
+    output = works[-1]
+    if w.level != output.level or all(v.in_output or v.level != w.level for v in works):
+        return 0.0
+    return smallest(1.0, output.rows / largest(w.rows, 1.0))
 
 
 def _rows_walked(w: Work, across: list[Amount]) -> Amount:
