@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilesmith.scheduler.ir.loop.program import Program, Statement
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
+from tilesmith.scheduler.loop_passes.bit_masks import masked
 from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.loop_passes.gather_pairing import paired
 from tilesmith.scheduler.loop_passes.index_names import named_indices
@@ -25,6 +26,10 @@ def _of_body(run: Callable[[Body], Body]) -> Callable[[Program], Program]:
 
 def _legalize(program: Program) -> Program:
     return replace(program, body=by_registers(program.body, program.register_bytes))
+
+
+def _mask(program: Program) -> Program:
+    return replace(program, body=masked(program.body, program.strict)) if program.masks_are_bits else program
 
 
 def _prune(program: Program) -> Program:
@@ -57,6 +62,12 @@ PASSES = PassPipeline(
             _of_body(widened),
         ),
         Pass("pair-gathers", "gathers, lane by lane", "gathers of neighbours are of pairs or fours", _of_body(paired)),
+        Pass(
+            "mask-sums",
+            "what is added is chosen, or 0",
+            "where masks have registers of their own, it is added where it is chosen",
+            _mask,
+        ),
         Pass(
             "eliminate-dead-code",
             "definitions that may be unused",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import Protocol, TypeAlias, assert_never
 
-from tilesmith.scheduler.codegen.c import gathers, windows
+from tilesmith.scheduler.codegen.c import gathers, masks, windows
 from tilesmith.scheduler.codegen.c.conversions import cast
 from tilesmith.scheduler.codegen.c.integer_functions import PACKED
 from tilesmith.scheduler.codegen.c.lane_gathers import lane_gather, place
@@ -55,6 +55,8 @@ def index(o: Operands, r: Value, op: ops.FromIndex | ops.ToIndex | ops.Lanes) ->
 def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
     """The C expression of a permutation of the lanes of two vectors."""
     match op:
+        case ops.Shuffle(a=a, picks=picks) if r.name in o.bits:
+            return f"{o.function(masks.part(picks[0], a.lanes), masks.mask_of(r.mask_bits), r.lanes)}({a.name})"
         case ops.Shuffle(a=a, b=b, picks=picks):
             found = neighbours(picks, r.type)
             if found and a.lanes == b.lanes == len(picks):

@@ -25,6 +25,7 @@ from tilesmith.scheduler.ir.loop.ops import Call
 from tilesmith.scheduler.ir.loop.program import Argument, Define, Program, Statement
 from tilesmith.scheduler.ir.loop.traversal import used, walk
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.loop_passes.bit_masks import in_bits
 
 FLAGS = ("-std=gnu11",)
 RELAXED = (
@@ -95,6 +96,7 @@ class _Emitter:
     def run(self) -> str:
         p = self.program
         self.operands.shared_places = shared_places(p.body)
+        self.operands.bits = in_bits(p.body) if p.masks_are_bits else frozenset()
         statements = list(walk(p.body))
         uses = Counter(chain.from_iterable(map(used, statements)))
         definitions = Counter([s.result.name for s in statements if isinstance(s, Define)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilesmith.scheduler.codegen.c import masks
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
 from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
@@ -32,6 +33,7 @@ class Operands:
         self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
         self.shuffles: dict[tuple[int, ...], str] = {}
         self.gathers: dict[Form, str] = {}
+        self.bits: frozenset[str] = frozenset()  # masks that have a bit for each lane
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
         self.widened: dict[str, ScalarType] = {}  # what values of 64 bits were before they were converted, by name
         self.vector_calls: dict[
@@ -58,8 +60,10 @@ class Operands:
         """The C type of a value."""
         if v.lanes == 1:
             return scalar(v.type)
+        if v.name in self.bits:
+            self.types.add(("int", v.mask_bits, v.lanes))
         if v.type.kind == "bool":
-            return self.vector("int", v.mask_bits, v.lanes)
+            return self.vector("bool" if v.name in self.bits else "int", v.mask_bits, v.lanes)
         return self.of(v.type, v.lanes)
 
     def function(self, name: str, t: ScalarType, lanes: int) -> str:
@@ -84,12 +88,16 @@ class Operands:
         functions = self.functions.text()
         gathers = [form.definition(name) for form, name in self.gathers.items()]
         mentioned = mentioned | words("\n".join([*functions, *gathers]))
+        masked = [t for t in sorted(self.types) if t[0] == "bool" and vector(*t) in mentioned]
+        mask_types = [masks.declaration(bits, lanes) for _, bits, lanes in masked]
+        mentioned |= words("\n".join(mask_types))
         lines = []
-        for kind, bits, lanes in sorted(self.types):
+        for kind, bits, lanes in sorted(t for t in self.types if t[0] != "bool"):
             t = {"int": f"int{bits}_t", "uint": f"uint{bits}_t", "float": "float" if bits == 32 else "double"}[kind]
             name = vector(kind, bits, lanes)
             if mentioned & {name, f"{name}_at"}:
                 lines.append(f"VECTOR({name}, {t}, {bits // 8 * lanes});")
+        lines += [masks.HEAD.rstrip(), *mask_types] if masked else []
         lines += [
             f"#define {name}(a, b) __builtin_shufflevector(a, b, {', '.join(map(str, picks))})"
             for picks, name in self.shuffles.items()
@@ -140,6 +148,13 @@ class Operands:
                 f"{self.function(widening(ScalarType('int', v.mask_bits)), ScalarType('int', bits), lanes)}({v.name})"
             )
         return f"__builtin_convertvector({v.name}, {target})"
+
+    def bit_mask(self, v: Value, bits: int, lanes: int) -> str:
+        """A bool value as a mask of elements of `bits` that has a bit for each lane."""
+        t = masks.mask_of(bits)
+        if v.lanes == 1:
+            return f"{self.function(masks.ALL, t, lanes)}({self.name(v)})"
+        return v.name if v.mask_bits == bits else f"{self.function(masks.resized(v.mask_bits), t, lanes)}({v.name})"
 
     def lanewise(self, result: Value, make: Callable[[int], str]) -> str:
         """A vector made lane by lane."""

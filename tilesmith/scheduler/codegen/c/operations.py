@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import copysign
 
-from tilesmith.scheduler.codegen.c import integer_division
+from tilesmith.scheduler.codegen.c import integer_division, masks
 from tilesmith.scheduler.codegen.c.addresses import address, index, permutation
 from tilesmith.scheduler.codegen.c.conversions import cast, truncated
 from tilesmith.scheduler.codegen.c.functions import call
@@ -45,7 +45,7 @@ def expression(o: Operands, d: Define) -> str:
         case ops.Truncate():
             return truncated(o, r, op.a)
         case ops.ResizeMask():
-            return o.mask(op.a, r.mask_bits, r.lanes)
+            return (o.bit_mask if r.name in o.bits else o.mask)(op.a, r.mask_bits, r.lanes)
         case ops.Broadcast():
             return o.mask(op.a, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(op.a, r.lanes)
         case ops.Copy(held=True):
@@ -75,6 +75,8 @@ def expression(o: Operands, d: Define) -> str:
 def _compare(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
     if r.lanes == 1:
         return f"{o.name(a)} {op} {o.name(b)}"
+    if r.name in o.bits:
+        return f"{o.function(masks.COMPARISONS[op], a.type, r.lanes)}({o.wide(a, r.lanes)}, {o.wide(b, r.lanes)})"
     if a.type == BOOL:
         return f"{o.mask(a, r.mask_bits, r.lanes)} {op} {o.mask(b, r.mask_bits, r.lanes)}"
     return f"{o.wide(a, r.lanes)} {op} {o.wide(b, r.lanes)}"
@@ -82,7 +84,8 @@ def _compare(o: Operands, r: Value, op: str, a: Value, b: Value) -> str:
 
 def _logical(o: Operands, r: Value, sign: str, a: Value, b: Value) -> str:
     """Bool results of operators on bools."""
-    x, y = (o.name(v) if r.lanes == 1 else o.mask(v, r.mask_bits, r.lanes) for v in (a, b))
+    mask = o.bit_mask if r.name in o.bits else o.mask
+    x, y = (o.name(v) if r.lanes == 1 else mask(v, r.mask_bits, r.lanes) for v in (a, b))
     return f"{x} {sign} {y}"
 
 
@@ -95,6 +98,12 @@ def _select(o: Operands, r: Value, c: Value, a: Value, b: Value) -> str:
     x, y = o.wide(a, r.lanes), o.wide(b, r.lanes)
     if c.lanes == 1:
         return f"{o.name(c)} ? {x} : {y}"
+    if c.name in o.bits:
+        mask = o.bit_mask(c, r.type.bits, r.lanes)
+        if _is_zero(a) or _is_zero(b):
+            mask, x = (mask, x) if _is_zero(b) else (f"~{mask}", y)
+            return f"{o.function(masks.CHOSEN_OR_ZERO, r.type, r.lanes)}({mask}, {x})"
+        return f"{o.function(masks.CHOSEN, r.type, r.lanes)}({mask}, {x}, {y})"
     mask = o.mask(c, r.type.bits, r.lanes)
     if _is_zero(b):
         return o.chosen_or_zero(r.type, r.lanes, mask, x)
@@ -180,7 +189,8 @@ def _fits(of: ScalarType | None, t: ScalarType) -> bool:
 def _unary(o: Operands, r: Value, op: str, a: Value) -> str:
     t = r.type
     if op == "not":
-        return f"!{o.name(a)}" if r.lanes == 1 else f"~{o.mask(a, r.mask_bits, r.lanes)}"
+        mask = o.bit_mask if r.name in o.bits else o.mask
+        return f"!{o.name(a)}" if r.lanes == 1 else f"~{mask(a, r.mask_bits, r.lanes)}"
     if op == "~":
         return f"({scalar(t)})~{o.name(a)}" if r.lanes == 1 else f"~{o.name(a)}"
     if t.is_float:

@@ -18,6 +18,7 @@ from tilesmith.scheduler.codegen.c import (
     gathers,
     integer_division,
     lookup_tables,
+    masks,
     memory_functions,
     neighbours,
     neon,
@@ -92,6 +93,8 @@ class Functions:
         types = [(kind, t.bits, lanes) for kind in ("int", "uint", *(["float"] if t.is_float else []))]
         if name in ("run", "apart"):
             types.append(("int", 32, lanes))
+        if masks.is_mask_function(name):
+            return masks.types_of(name, t, lanes)
         if t.is_integer and is_integer_function(name):
             return [*types, *types_of(name, t, lanes)]
         if integer_division.is_division(name):
@@ -144,6 +147,8 @@ class Functions:
         return [*(head for word, head in heads if any(word in line for line in lines)), *lines]
 
     def _definition(self, name: str, t: ScalarType, lanes: int) -> str:
+        if masks.is_mask_function(name):
+            return masks.definition(name, t, lanes)
         if t.is_integer and is_integer_function(name):
             return definition(name, t, lanes, function_name(name, t, lanes), self.architecture)
         if integer_division.is_division(name):

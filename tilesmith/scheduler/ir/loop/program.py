@@ -396,6 +396,10 @@ class Parameter:
     max: int | float | None = None
 
 
+AVX512_BYTES = 64
+"""Bytes of the registers of x86-64 that come with registers for masks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """A whole C function as a loop program.
@@ -432,3 +436,8 @@ class Program:
     derived: tuple[Parameter, ...] = ()
     derivation: Body = ()
     tables: tuple[Table, ...] = ()
+
+    @property
+    def masks_are_bits(self) -> bool:
+        """True if masks of vectors have registers of their own, a bit for each lane, on such a machine (AVX-512)."""
+        return self.architecture == "x86_64" and self.register_bytes == AVX512_BYTES

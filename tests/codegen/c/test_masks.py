@@ -1,0 +1,149 @@
+"""Masks of vectors that have a bit for each lane, and the same C where they are vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from support.machines import machine
+from support.native import build, call, compiled, source_of
+from support.tools import require_compiler
+
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
+
+BYTES = 64
+TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64")
+BITS, VECTORS = ("-O1",), ("-O1", "-mno-avx512vl")
+"""Flags with which masks are bits, and with which they are vectors."""
+
+
+def pipeline_of(value: str, types: Mapping[str, str]) -> Pipeline:
+    inputs = [{"name": name, "type": type_, "dims": ["x"]} for name, type_ in types.items()]
+    stages = [{"name": "out", "dims": ["x"], "value": value}]
+    estimates = {"out": [[0, 4096]]}
+    return load(
+        {"format": 1, "name": "masks", "inputs": inputs, "stages": stages, "outputs": ["out"], "estimates": estimates}
+    )
+
+
+def source(pipeline: Pipeline, lanes: int, strict: bool = False) -> CSource:
+    group = Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ())
+    return source_of(pipeline, Schedule("masks", "by hand", (group,), strict), machine(vector_bytes=BYTES))
+
+
+def image(type_: str, seed: int) -> Image:
+    """Small numbers, many of them alike, and the ends of the type."""
+    random = np.random.default_rng(seed)
+    if type_ == "bool":
+        return Image(random.integers(0, 2, 203) > 0, (0,))
+    t = np.dtype(type_)
+    ends = [np.nan, np.inf, -np.inf, -0.0] if t.kind == "f" else [np.iinfo(t).min, np.iinfo(t).max]
+    found = random.integers(0, 4, 203).astype(t)
+    found[random.integers(0, 203, 60)] = random.choice(np.array(ends, t), 60)
+    return Image(found, (0,))
+
+
+def check(value: str, types: Mapping[str, str], lanes: int, flags: tuple[str, ...]) -> None:
+    pipeline = pipeline_of(value, types)
+    made = source(pipeline, lanes)
+    images = {name: image(type_, n) for n, (name, type_) in enumerate(types.items())}
+    region = {"out": ((0, 203),)}
+    status, found = call(build(made, flags, vector_bytes=BYTES), made, pipeline, images, {}, region)
+    assert status == 0
+    expected = interpret(pipeline, images, {}, region)["out"][0]
+    if expected.dtype.kind == "f":  # the sign of a 0 may differ
+        np.testing.assert_array_equal(found["out"][0], expected)
+    else:
+        assert found["out"][0].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("flags", [BITS, VECTORS], ids=["bits", "vectors"])
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("op", ["<", "<=", "==", "!=", ">=", ">"])
+def test_comparisons(op: str, type_: str, flags: tuple[str, ...]) -> None:
+    check(f"select(a(x) {op} b(x), a(x), c(x))", {"a": type_, "b": type_, "c": type_}, 8, flags)
+
+
+@pytest.mark.parametrize("flags", [BITS, VECTORS], ids=["bits", "vectors"])
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize(
+    ("value", "of"),
+    [
+        ("select(a(x) < b(x), c(x), 0.5)", ("uint8", "uint8", "float32")),
+        ("select(a(x) < b(x), c(x), uint8(7))", ("float64", "float64", "uint8")),
+        ("select(a(x) < b(x) and not (b(x) == a(x) or c(x) > 2.0), a(x), b(x))", ("int16", "int16", "float32")),
+        ("a(x) < b(x)", ("uint16", "uint16", "uint16")),
+        ("(a(x) < b(x)) == (b(x) < c(x))", ("int32", "int32", "int32")),
+        ("(a(x) < b(x)) != (b(x) < c(x))", ("int8", "int8", "int8")),
+        ("select(c(x), a(x), b(x))", ("int64", "int64", "bool")),
+        ("select(c(x), a(x) < b(x), a(x) == b(x))", ("uint8", "uint8", "bool")),
+        ("int32(a(x) < b(x)) + int32(b(x) < c(x))", ("uint8", "uint8", "uint8")),
+        ("float32(a(x) < b(x)) * c(x)", ("uint8", "uint8", "float32")),
+        ("select(a(x) > b(x), 0, c(x))", ("float32", "float32", "int32")),
+        ("a(x) + select(b(x) < c(x), b(x), 0)", ("int32", "int32", "int32")),
+        ("a(x) + select(b(x) < c(x), b(x) * c(x), 0.0)", ("float32", "float32", "float32")),
+        ("select(bool(a(x)) and b(x) < c(x), 1, 2)", ("uint8", "float32", "float32")),
+        ("select(a(2 * x) and b(x) < c(x), 1, 2)", ("bool", "float32", "float32")),
+    ],
+)
+def test_choices(value: str, of: tuple[str, ...], lanes: int, flags: tuple[str, ...]) -> None:
+    if "2 * x" in value:
+        value = value.replace("2 * x", "min(2 * x, 202)")
+    check(value, dict(zip("abc", of, strict=True)), lanes, flags)
+
+
+@pytest.mark.parametrize(
+    ("value", "instructions"),
+    [
+        ("select(a(x) < b(x), a(x) * b(x), a(x) + b(x))", ("vaddps", "vmulps")),
+        ("select(a(x) < b(x), a(x) * b(x), b(x))", ("vmulps",)),
+        ("a(x) + select(a(x) < b(x), b(x), 0.0)", ("vaddps",)),
+    ],
+)
+def test_what_is_chosen_is_computed_under_the_mask(value: str, instructions: tuple[str, ...]) -> None:
+    """Not joined with an `or` of what is computed with zeros, as GCC does it by itself."""
+    made = source(pipeline_of(value, {"a": "float32", "b": "float32"}), 16)
+    lines = disassembled(made)
+    masked = [line for line in lines if "{%k" in line]
+    assert {line.split()[0] for line in masked} <= set(instructions)
+    assert masked
+    assert not any(line.split()[0] in ("vporq", "vpord", "vorps", "knotw") for line in lines)
+
+
+def test_strict_sums_of_floats_add_zeros() -> None:
+    value = "a(x) + select(b(x) < 1.0, b(x), 0.0)"
+    pipeline = pipeline_of(value, {"a": "float32", "b": "float32"})
+    assert "ts_chosen_f32x16" not in source(pipeline, 16, strict=True).code
+    assert "ts_chosen_f32x16" in source(pipeline, 16).code
+
+
+@pytest.mark.parametrize(
+    ("value", "bits"),
+    [
+        ("select(a(x) < b(x), a(x), b(x))", True),
+        ("select(a(x) < b(x) and not a(x) == 1.0, a(x), b(x))", True),
+        ("select(a(x) < b(x), a(x), 0.0)", False),
+        ("float32(a(x) < b(x)) * 3.0 + select(a(x) < b(x), a(x), b(x))", False),
+        ("select(a(x) < b(x), a(x), b(x)) * select(a(x) < b(x) and a(x) < 1.0, a(x), 0.0)", True),
+        ("select(a(x) < b(x), b(x), 0.0) * select(a(x) < b(x) and a(x) < 1.0, a(x), 0.0)", False),
+    ],
+)
+def test_masks_that_only_zeros_are_chosen_by_stay_vectors(value: str, bits: bool) -> None:
+    """What GCC makes well by itself."""
+    code = source(pipeline_of(value, {"a": "float32", "b": "float32"}), 16).code
+    assert ("ts_chosen_f32x16" in code) == ("ts_lt_f32x16" in code) == bits
+
+
+def disassembled(made: CSource) -> list[str]:
+    """The instructions of the C, as GCC's assembly for 64 bytes has them."""
+    require_compiler("gcc")
+    import subprocess
+
+    library = compiled(made, ("-O3",), vector_bytes=BYTES)
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True)
+    return [line.split("\t")[1] for line in text.stdout.splitlines() if line.count("\t") == 1]
