@@ -133,14 +133,20 @@ def test_values_at_points_and_in_vectors(value: str, image: np.ndarray, lanes: i
     [
         ("uint8(f(x))", ["min", "max"]),  # 0 of NaN is that of the clamp
         ("int8(f(x))", ["==", "min", "max"]),
-        ("int8(clamp(f(x), -3.0, 900.0))", ["min", "max", "min"]),
-        ("uint8(float32(uint8(f(x))) * 1.35 + 0.5)", ["min", "max", "min"]),
+        ("int8(clamp(f(x), -3.0, 9e9))", ["min", "max", "min"]),
         ("uint16(float32(uint8(f(x))) * 1.35 - 0.5)", ["min", "max"]),  # what lies above -1 becomes 0
     ],
 )
 def test_floats_that_become_short_integers_are_clamped_where_they_may_be_beyond(value: str, asks: list[str]) -> None:
     text = evaluated(pipeline(value)).text()
     assert re.findall("==|call min|call max", text) == [a if a == "==" else f"call {a}" for a in asks]
+
+
+@pytest.mark.parametrize("value", ["int8(clamp(f(x), -3.0, 900.0))", "uint8(clamp(f(x), -9.0, 600.0) * 1.35 + 0.5)"])
+def test_floats_that_fit_32_bits_saturate_as_these_integers(value: str) -> None:
+    text = evaluated(pipeline(value)).text()
+    assert len(re.findall("call min|call max", text)) == 2, "those of the clamp"
+    assert re.search(r"truncate .* : i32x\d+\n.* = cast .* saturate", text)
 
 
 def test_a_constant_boundary_is_not_asked_for_inside() -> None:

@@ -14,7 +14,7 @@ from support.tools import require_tool
 
 from tilesmith import platforms
 from tilesmith.scheduler.codegen.c import neon
-from tilesmith.scheduler.codegen.c.integer_functions import ABS, definition, types_of, widening
+from tilesmith.scheduler.codegen.c.integer_functions import ABS, PACKED, definition, types_of, widening
 from tilesmith.scheduler.codegen.c.types import vector
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
@@ -36,6 +36,7 @@ EXACT = {
     "sat_sub": "within(x - y, {least}, {most})",
 }
 """The value of each function in x and y, in 128 bits."""
+PACKED_TYPES = [t for t in TYPES if t.bits <= 16]
 
 HEAD = """\
 #include <stdint.h>
@@ -64,6 +65,24 @@ static int check_{name}(void) {{
                 if (got[n] != ({exact})) return puts("{name}"), 1;
             }}
         }}
+    return 0;
+}}
+"""
+
+HALVES = """\
+static int check_{name}(void) {{
+    static const {s} ends[] = {{{ends}}};
+    for (int i = 0; i < LENGTH(ends); i++) {{
+        {s} a[{lanes}];
+        {t} got[{lanes}];
+        {taken} low, high;
+        for (int n = 0; n < {lanes}; n++) a[n] = ends[(i + n) % LENGTH(ends)];
+        memcpy(&low, a, sizeof low), memcpy(&high, a + {lanes} / 2, sizeof high);
+        const {own} found = {name}(low, high);
+        memcpy(got, &found, sizeof got);
+        for (int n = 0; n < {lanes}; n++)
+            if (got[n] != within(a[n], {least}, {most})) return puts("{name}"), 1;
+    }}
     return 0;
 }}
 """
@@ -130,6 +149,10 @@ def program() -> str:
                 words = {"s": f"{t.name}_t", "taken": vector("int", t.bits, size // t.bytes)}
                 exact = "a[n] < 0 ? -(wide)a[n] : a[n]"
                 add(ABS, t, size // t.bytes, ALONE, ends=ends(t), exact=exact, **words)
+    for t in PACKED_TYPES:
+        lanes, source = 16 // t.bytes, ScalarType("int", 2 * t.bits)
+        words = {"s": f"{source.name}_t", "taken": vector("int", source.bits, lanes // 2), "ends": ends(source)}
+        add(PACKED, t, lanes, HALVES, least=t.min, most=t.max, **words)
     types = [
         f"typedef {kind}{bits}_t {vector(kind, bits, lanes)} __attribute__((vector_size({bits // 8 * lanes})));\n"
         for kind, bits, lanes in sorted(declared)

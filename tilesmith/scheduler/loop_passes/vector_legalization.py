@@ -216,7 +216,7 @@ class _Splitter:
             middle = [replace(self._fresh(p, p.lanes), type=ScalarType("int", bits)) for p in parts]
             parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
         saturates = isinstance(op, ops.Cast) and op.saturate
-        packs = saturates and a.type.kind == "int" and bits <= _PACKED_BITS
+        packs = (truncates or (saturates and a.type.kind == "int")) and bits <= _PACKED_BITS  # what fits stays
         if saturates and not packs:
             parts = tuple(self._clamped(p, r.type) for p in parts)
         while bits > _bits(r) and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:

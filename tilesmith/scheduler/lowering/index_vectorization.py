@@ -30,7 +30,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, INT64, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import UNBOUNDED, Interval, interval
 
 
@@ -492,6 +492,8 @@ class Places(ABC):
         range, truncated; without what `ends` prove needless. Extremes keep a NaN that is their second argument, and
         none that is the first, so that the clamp to 0 is that of NaN."""
         t, lanes, define = value.type, value.lanes, self.builder.define
+        if t == FLOAT32 and _within(ends, INT32) and not _within(ends, type_):  # saturation is part of packing
+            return define(ops.Cast(define(ops.Truncate(value), INT32, lanes), True), type_, lanes)
         if ends == UNBOUNDED and type_.min < 0:
             number = define(ops.Compare("==", value, value), BOOL, lanes, mask_bits=t.bits)
             value = define(ops.Select(number, value, literal(0, t)), t, lanes)
@@ -500,6 +502,11 @@ class Places(ABC):
         if not isinstance(ends.lo, int | float) or ends.lo <= type_.min - 1:
             value = self.extreme_of("max", (value, literal(type_.min, t)), lanes)
         return define(ops.Truncate(value), type_, lanes)
+
+
+def _within(ends: Interval, t: ScalarType) -> bool:
+    """True if what lies between these ends, truncated, is a value of an integer type."""
+    return all(isinstance(end, int | float) and t.min - 1 < end < t.max + 1 for end in (ends.lo, ends.hi))
 
 
 def _variables_of(e: Expr) -> tuple[str, ...] | None:

@@ -134,7 +134,7 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
     if name == "madd":
         return _madd(lanes, c_name)
     if name == PACKED:
-        return _packed(t, lanes, c_name)
+        return _packed(t, lanes, c_name, neon)
     if name.startswith(LONG_PRODUCT):
         return _products_of_halves(t, lanes, c_name, name.endswith("uint"))
     if name == ABS:
@@ -267,11 +267,11 @@ def _magnitudes(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
     return f"INLINE {own} {c_name}({own} a) {{\n{_instead(found, text)}}}\n"
 
 
-def _packed(t: ScalarType, lanes: int, c_name: str) -> str:
+def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
     """Two vectors as one, saturated. Registers of 32 bytes and more are packed by parts of 16 bytes, whose halves are
     then put into order."""
     own, taken, size = vector(t.kind, t.bits, lanes), vector("int", 2 * t.bits, lanes // 2), t.bytes * lanes
-    instructions: Instructions = []
+    instructions: Instructions = _one(c_neon.packed(t, lanes)) if neon else []
     if size in (16, 32, 64):
         declared, raw = _raw(t.bits, lanes) if size == 64 else ("", "")
         halves = [*range(0, size // 8, 2), *range(1, size // 8, 2)]

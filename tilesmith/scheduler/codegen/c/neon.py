@@ -62,6 +62,17 @@ def magnitudes(t: ScalarType, lanes: int) -> tuple[str, str] | None:
     return _IN_GCC, f"    return ({vector('int', t.bits, lanes)}){call};\n"
 
 
+def packed(t: ScalarType, lanes: int) -> tuple[str, str] | None:
+    """The instructions of two vectors of integers with a sign as one of half their bits, saturated, as `binary` has its
+    own."""
+    if t.bytes * lanes != 16:
+        return None
+    taken = _type("int", 2 * t.bits, 16)
+    stem, suffix = "vqmovn" if t.kind == "int" else "vqmovun", _suffix("int", 2 * t.bits)
+    call = f"{stem}_high_{suffix}({stem}_{suffix}(({taken})a), ({taken})b)"
+    return f"defined {MACRO}", f"    return ({vector(t.kind, t.bits, lanes)}){call};\n"
+
+
 def widening(source: ScalarType, t: ScalarType, lanes: int) -> tuple[str, str] | None:
     """The instructions that widen vectors of `source` to vectors of `t`, as `binary` has its own: from half a register
     to a whole one, or within half of one, step by step."""
