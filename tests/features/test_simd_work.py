@@ -1074,6 +1074,8 @@ def test_neighbours_that_are_summed_are_vectors_wherever_a_remainder_moves_them(
     work = counts.stages[-1].work
     assert work is not None
     assert {t.way for t in work.loads} == {"unaligned"}
+    assert {(t.bytes, t.times) for t in work.loads} == {(8, 1)}, "eight bytes of each point are one element"
+    assert dict(work.operations)["i64"].add == 2, "one instruction for eight, and one for the sum"
 
 
 def interleaved(value: str) -> Work:

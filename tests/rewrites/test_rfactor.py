@@ -14,7 +14,7 @@ from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
-from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Reduce, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Factor
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -88,9 +88,27 @@ def both(stage: str, number: int, variable: str, parts: int, partial: str = "par
     return [Factor(stage, number, variable, parts, partial, interleaved) for interleaved in (False, True)]
 
 
+def in_rows(stage: str, number: int, variable: str, parts: int, row: int) -> Factor:
+    return Factor(stage, number, variable, parts, "part", True, row)
+
+
 LOOPS = " ".join(
     f"for {r} in range(photo.min.{d}, photo.min.{d} + photo.extent.{d})" for r, d in (("r", "x"), ("s", "y"))
 )
+
+
+@pytest.mark.parametrize(("parts", "row"), [(2, 2), (2, 4), (3, 5)])
+def test_parts_of_neighbours_take_as_many_in_their_turn(parts: int, row: int) -> None:
+    pipeline = pipeline_of(stage("total", "", f"sum(int32(photo(r, s)) {LOOPS})"), stage("out", "x", "total() + x"))
+    cut = assert_same(pipeline, [in_rows("total", 0, "r", parts, row)])
+    (domain,) = [r.domain for r in reductions(cut.stage("part")) if isinstance(r, Reduce)]
+    assert sum(isinstance(r.extent, Const) and r.extent.value == row for r in domain) == 1
+
+
+def test_strips_have_no_rows_of_neighbours() -> None:
+    pipeline = pipeline_of(stage("out", "x", f"sum(int32(photo(r, s)) {LOOPS})"))
+    with pytest.raises(IllegalSchedule, match="in a row"):
+        factored(pipeline, [Factor("out", 0, "r", 4, "part", neighbours=8)])
 
 
 @pytest.mark.slow

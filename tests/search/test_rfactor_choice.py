@@ -33,3 +33,53 @@ def test_reductions_along_memory_are_cut_where_points_are_none(dims: list[str], 
     }
     factors = autoschedule(load(document), machine()).schedule.factors
     assert any(f.interleaved for f in factors) == cut
+
+
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [
+        ("sum(int32(a(r, s)) for r in range(4096) for s in range(64))", 8),
+        ("sum(int32(absd(a(r, s), a(r + 1, s))) for r in range(4096) for s in range(64))", 8),
+        ("sum(int32(twice(r, s)) for r in range(4096) for s in range(64))", 8),
+        ("sum(int32(a(2 * r, s)) for r in range(4096) for s in range(64))", 1),  # not neighbours
+        ("sum(int32(a(s, r)) for r in range(64) for s in range(4096))", 8),
+        ("sum(int32(turned(r, s)) for r in range(4096) for s in range(64))", 1),  # no neighbours where it is inline
+        ("sum(float32(a(r, s)) for r in range(4096) for s in range(64))", 1),
+        ("max(a(r, s) for r in range(4096) for s in range(64))", 1),
+    ],
+)
+def test_parts_of_sums_of_bytes_take_neighbours_in_their_turn(value: str, row: int) -> None:
+    document = {
+        "format": 1,
+        "name": "sums",
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "twice", "dims": ["x", "y"], "value": "a(x, y) * 2"},
+            {"name": "turned", "dims": ["x", "y"], "value": "a(y, x)"},
+            {"name": "out", "dims": [], "value": value},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": []},
+    }
+    schedule = autoschedule(load(document), machine()).schedule
+    assert {f.neighbours for f in schedule.factors if f.interleaved} == {row}
+    partial = [f.partial for f in schedule.factors if f.interleaved]
+    assert all(g.vector is not None for g in schedule.groups if g.output in partial)
+
+
+def test_parts_of_sums_of_rows_have_vectors() -> None:
+    """Four of them are no channels of pixels."""
+    document = {
+        "format": 1,
+        "name": "rows",
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [{"name": "out", "dims": ["y"], "value": "sum(int32(a(r, y)) for r in range(4096))"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 1024]]},
+    }
+    schedule = autoschedule(load(document), machine()).schedule
+    (factor,) = schedule.factors
+    assert factor.neighbours == 8
+    vectors = [p.vector for g in schedule.groups for p in g.placements if p.stage == factor.partial]
+    vectors += [g.vector for g in schedule.groups if g.output == factor.partial]
+    assert [v.dim for v in vectors if v is not None] == [factor.variable]

@@ -298,6 +298,7 @@ class Factor(TypedDict):
     parts: int
     partial: str
     interleaved: NotRequired[bool]
+    neighbours: NotRequired[int]
 
 
 class Group(TypedDict):

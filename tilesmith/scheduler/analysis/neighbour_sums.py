@@ -26,6 +26,8 @@ from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 WIDEST_BITS = 64
 """Bits of the widest elements: a sum of neighbours is one as wide as all of them together."""
+FEWEST = 4
+"""Lanes of the vectors that sums of neighbours are worth shorter vectors for, at least."""
 GROUPS = (2, 4, 8, 16)
 """The numbers of neighbours that are summed in the order of memory."""
 

@@ -8,6 +8,7 @@ from math import isinf, prod
 from tilesmith.cost_models.work import Transfer
 from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS
+from tilesmith.scheduler.analysis.neighbour_sums import WIDEST_BITS
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
@@ -43,8 +44,10 @@ def loads(
     parts = _table(producer, read, run)
     if parts:
         return (Transfer("table", size, times, parts),)
-    if grouped and run.lanes > 1 and any(s.var == run.row for s in read.roughly):
-        return (Transfer("unaligned", size, times),)
+    group = next((s.rate for s in read.roughly if s.var == run.row), 0) if grouped and run.lanes > 1 else 0
+    if group:
+        beside = max(1, min(int(abs(float(group))), WIDEST_BITS // 8 // size))  # of each point, as wide as their sum
+        return (Transfer("unaligned", beside * size, times / beside),)
     along = read.beside if read.beside is not None and read.beside[:2] == (run.row, producer.storage[0]) else None
     if along is not None and along.period > 2 * run.lanes:  # of shorter ones the spans say as much
         return _beside(along, size, times, run.lanes)

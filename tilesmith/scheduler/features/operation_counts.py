@@ -386,11 +386,12 @@ def remainders_hold(condition: Expr) -> float | None:
 def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ...]:
     """Adds `n` terms of a sum of neighbours, and gives what they are made of. Groups of eight bytes are summed by one
     instruction, absolute differences or not, others by halves of elements twice as wide, each a mask, a shift and a
-    sum; and a vector of sums of groups is added up."""
-    term, total = summed(e), total_type(e, r)
-    group = (e.type if total is None else total).bits // term.type.bits
+    sum; and a vector of sums of groups is added up. They are counted in the type of these sums: a vector has as many
+    lanes as points."""
+    term, total = summed(e), total_type(e, r) or e.type
+    group = total.bits // term.type.bits
     halves = 1 if (term.type.bits, group) == (8, 8) else 3 * log2(neighbours(r))
-    _tally(term.type, "add", n * (halves + 1), counts)
+    _tally(total, "add", n * (halves + 1) / group, counts)
     _tally(e.type, "convert", 1, counts)
     return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 

@@ -21,6 +21,7 @@ from tilesmith.scheduler.analysis.dependence import free_dims, pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Bounds, Estimates, Region, estimates
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.linear_combinations import terms
+from tilesmith.scheduler.analysis.neighbour_sums import GROUPS
 from tilesmith.scheduler.analysis.periodic_indices import Order, joined, order_of
 from tilesmith.scheduler.analysis.reuse import overlap_in
 from tilesmith.scheduler.analysis.row_scans import RowScan, row_scan
@@ -212,9 +213,9 @@ def _row(
 
 def _sums_along(dim: str, reads: tuple[Read, ...], fastest: Mapping[str, int]) -> bool:
     """True if a point reads further along memory than pixels have channels, and its neighbours in the dim read beside
-    it: partial results of sums along rows, as many as a vector has lanes."""
+    it, or the next group of elements: partial results of sums along rows, as many as a vector has lanes."""
     places = (r.spans[fastest[r.producer]] for r in reads if r.producer in fastest)
-    return any(s.known and s.var == dim and s.rate == 1 and s.width > MOST_CHANNELS for s in places)
+    return any(s.known and s.var == dim and s.rate in (1, *GROUPS) and s.width > MOST_CHANNELS for s in places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.neighbour_sums import (
+    FEWEST,
     WIDEST_BITS,
     is_difference,
     neighbours,
@@ -22,8 +23,6 @@ from tilesmith.scheduler.ir.pipeline.types import INT32, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
 
-FEWEST = 4
-"""Lanes of the vectors that sums of neighbours are worth shorter vectors for, at least."""
 SUMMED = "sum of neighbours"
 """The function, none of the language, of what is summed and the number of neighbours."""
 

@@ -59,7 +59,7 @@ def factored(pipeline: Pipeline, factors: Iterable[Factor], strict: bool = False
 
     - Of an inline reduction, and of an update f(x) = op(f(x), e) of every point, the partial stage is a value again:
       a reduction. It has only those dims of the stage that the terms depend on. If interleaved, it has whole rounds
-      only; what is left of the terms the stage itself joins.
+      only; what is left of the terms the stage itself joins. Iterations in a row are an inner loop of it.
     - Of another associative update, such as a histogram, the partial stage is updated as the stage was.
 
     Required regions do not grow, but where an index has the variable several times and is not linear in it. Raises
@@ -74,11 +74,11 @@ def factored(pipeline: Pipeline, factors: Iterable[Factor], strict: bool = False
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A variable cut up: its value at the new dim and the variable `within` that is left of it; `guard` says where
+    """A variable cut up: its value at the new dim and the variables `within` that are left of it; `guard` says where
     that is still in its range; `tail` are iterations that no part has."""
 
     place: Expr
-    within: RVar
+    within: tuple[RVar, ...]
     guard: Expr | None = None
     tail: RVar | None = None
 
@@ -103,6 +103,8 @@ class _Factoring:
             raise self.refuse(f"the stage has {len(found)} reductions")
         if not 2 <= self.factor.parts <= MOST_PARTS:
             raise self.refuse(f"{self.factor.parts} parts: it must be from 2 to {MOST_PARTS}")
+        if self.factor.neighbours > 1 and not self.factor.interleaved:
+            raise self.refuse("strips have all of their iterations in a row")
         target = found[number]
         self.within = self._fresh(stage)
         partial, merged = (
@@ -129,7 +131,7 @@ class _Factoring:
         taken |= {r.name for e in parts for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
         taken |= {*stage.dims, *(r.name for u in stage.updates for r in u.domain)}
         number, base = 0, self.dim[:50]
-        while f"{base}_{number}" in taken:
+        while any(f"{base}_{number}{end}" in taken for end in ("", "_near")):
             number += 1
         return f"{base}_{number}"
 
@@ -166,13 +168,13 @@ class _Factoring:
             part = Access(partial.name, place, k, t.type)
             total: Expr = Reduce(t.op, part, (self._parts(),), None, 0, t.type)
             if cut.tail is not None:
-                total = joined(_JOINS[t.op], total, self._over(t, cut.tail, _within(Var(self.dim), r), None))
+                total = joined(_JOINS[t.op], total, self._over(t, (cut.tail,), _within(Var(self.dim), r), None))
             whole.append(total)
         return partial, tuple(whole)
 
-    def _over(self, target: Reduce, r: RVar, place: Expr, guard: Expr | None) -> Reduce:
-        """`target` with its variable at `place` as `r` runs, where `guard` holds."""
-        domain = tuple(r if v.name == self.dim else v for v in target.domain)
+    def _over(self, target: Reduce, within: tuple[RVar, ...], place: Expr, guard: Expr | None) -> Reduce:
+        """`target` with its variable at `place` as those `within` run, where `guard` holds."""
+        domain = tuple(r for v in target.domain for r in (within if v.name == self.dim else (v,)))
         where = None if target.where is None else self._at(place, target.where)
         return replace(target, body=self._at(place, target.body), domain=domain, where=_both(guard, where))
 
@@ -210,7 +212,7 @@ class _Factoring:
         terms = [self._at(cut.place, t) for t in found.terms]
         values = tuple(joined(found.op, Access(name, at, k, t.type), t) for k, t in enumerate(terms))
         where = None if update.where is None else self._at(cut.place, update.where)
-        domain = tuple(cut.within if v.name == self.dim else v for v in update.domain)
+        domain = tuple(r for v in update.domain for r in (cut.within if v.name == self.dim else (v,)))
         starts = tuple(_start(found.op, t) for t in stage.types)
         partial = self._partial(stage, stage.dims, starts, (Update(domain, _both(cut.guard, where), at, values),))
         return partial, found.op
@@ -232,7 +234,7 @@ class _Factoring:
         r = next((r for r in domain if r.name == self.dim), None)
         if r is None:
             raise self.refuse("its domain has no such variable")
-        if isinstance(r.extent, Const) and int(r.extent.value) < self.factor.parts:
+        if isinstance(r.extent, Const) and int(r.extent.value) < self.factor.parts * self.factor.neighbours:
             raise self.refuse(f"{self.factor.parts} parts of {int(r.extent.value)} iterations")
         return r
 
@@ -254,25 +256,27 @@ class _Factoring:
         )
         within, place = RVar(self.within, Const(0, INT32), size), _int("+", r.lo, offset)
         if isinstance(r.extent, Const) and int(r.extent.value) % parts == 0:
-            return _Cut(place, within)
-        return _Cut(_within(place, r), within, Compare("<", offset, r.extent))
+            return _Cut(place, (within,))
+        return _Cut(_within(place, r), (within,), Compare("<", offset, r.extent))
 
     def _rounds(self, r: RVar) -> _Cut:
         """Every part has a term of each whole round; the tail is less than one. Without guards, so that the parts
         can be vectors."""
-        parts = self.factor.parts
+        row = self.factor.neighbours
+        round_ = self.factor.parts * row
         size = _call("max", r.extent, Const(0, INT32))
-        rounds = _int("//", size, parts)
-        covered = _int("*", rounds, parts)
-        # Clamped for the region that is required: without a whole round nothing is read.
-        part: Expr = Var(self.dim)
-        if not isinstance(r.extent, Const):
-            part = _call("min", part, _call("max", _int("-", r.extent, 1), Const(0, INT32)))
-        place = _int("+", r.lo, _int("+", _int("*", Var(self.within), parts), part))
-        rest = _int("%", size, parts)
+        rounds = _int("//", size, round_)
+        covered = _int("*", rounds, round_)
+        within: tuple[RVar, ...] = (RVar(self.within, Const(0, INT32), rounds),)
+        part = _int("*", Var(self.dim), row)
+        if row > 1:
+            near = RVar(f"{self.within}_near", Const(0, INT32), Const(row, INT32))
+            within, part = (*within, near), _int("+", part, Var(near.name))
+        place = _int("+", r.lo, _int("+", _int("*", Var(self.within), round_), part))
+        rest = _int("%", size, round_)
         none = isinstance(rest, Const) and rest.value == 0
         tail = None if none else RVar(self.dim, _int("+", r.lo, covered), rest)
-        return _Cut(place, RVar(self.within, Const(0, INT32), rounds), tail=tail)
+        return _Cut(place, within, tail=tail)
 
 
 def _collected(e: Expr, v: Var) -> Expr:
@@ -320,6 +324,8 @@ def _both(a: Expr | None, b: Expr | None) -> Expr | None:
 def _int(op: BinaryOp, a: Expr, b: Expr | int) -> Expr:
     """An index; constants are folded."""
     b = b if not isinstance(b, int) else Const(b, INT32)
+    if op == "*" and isinstance(b, Const) and b.value == 1:
+        return a
     if op in ("+", "-") and isinstance(b, Const) and b.value == 0:
         return a
     if op == "+" and isinstance(a, Const) and a.value == 0:

@@ -29,7 +29,8 @@ def at_root_explained(name: str, here: Found | None, group: Group) -> list[Decis
 
 
 def factor_explained(factor: Factor) -> Decision:
-    kind = "interleaved parts" if factor.interleaved else "strips"
+    row = f" of {factor.neighbours} neighbours in turn" if factor.neighbours > 1 else ""
+    kind = f"interleaved parts{row}" if factor.interleaved else "strips"
     why = "its terms lie along memory, its points do not" if factor.interleaved else "it has no other loop for threads"
     chosen = f"{factor.parts} {kind} of {factor.variable} in {factor.partial}"
     return Decision("factor", factor.stage, chosen, why, "partial results")

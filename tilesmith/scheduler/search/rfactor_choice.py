@@ -4,17 +4,20 @@ vectors."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.access_functions import Span, variable
 from tilesmith.scheduler.analysis.dependence import combination
+from tilesmith.scheduler.analysis.neighbour_sums import FEWEST, WIDEST_BITS, summed_type, summed_variable
+from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts, gather
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
+from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor
 from tilesmith.scheduler.rewrites.names import fresh, taken
@@ -186,7 +189,30 @@ class _Choice:
             return  # what is scattered by data has no lanes
         r = self._along_memory(reduction, lanes)
         if r is not None:
-            self._cut(name, number, r.name, lanes, True)
+            row = min(WIDEST_BITS // UINT8.bits, self.platform.vector_bytes // FEWEST)
+            parts = self.platform.vector_bytes // row if row > 1 else 0
+            if parts and self._sums_neighbours(name, Factor(name, number, r.name, parts, "parts", True, row)):
+                self._cut(name, number, r.name, parts, True, row)
+            else:
+                self._cut(name, number, r.name, lanes, True)
+
+    def _sums_neighbours(self, name: str, factor: Factor) -> bool:
+        """True if parts that take as many neighbours in a row sum them in the order of memory, whatever is inline."""
+        partial = fresh(name, "parts", taken(self.pipeline))
+        try:
+            cut = factored(self.pipeline, (replace(factor, partial=partial),), self.strict)
+        except IllegalSchedule:
+            return False
+        inline = {s.name: s for s in cut.stages if is_plain(s)}
+        owners: tuple[Input | Stage, ...] = (*cut.inputs, *cut.stages)
+        fastest = {o.name: o.dims.index(o.storage[0]) for o in owners if o.storage}
+        return all(
+            isinstance(e, Reduce)
+            and summed_type(e) == UINT8
+            and summed_variable(e, factor.variable, {}, fastest.get) is not None
+            and summed_variable(e, factor.variable, inline, fastest.get) is not None
+            for e in cut.stage(partial).values
+        )
 
     def _along_memory(self, reduction: Reduce | Update, lanes: int) -> RVar | None:
         """The variable of the domain that most accesses' fastest index goes along, where it is long enough."""
@@ -204,9 +230,9 @@ class _Choice:
         long = self.facts.estimates.trips(best) >= PARAMS.rfactor_terms_per_lane * lanes
         return best if counted[best.name] and long else None
 
-    def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool) -> str | None:
+    def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool, row: int = 1) -> str | None:
         """Adds a factor, unless the pipeline cannot have it."""
-        factor = Factor(stage, number, variable, parts, fresh(stage, "parts", taken(self.pipeline)), interleaved)
+        factor = Factor(stage, number, variable, parts, fresh(stage, "parts", taken(self.pipeline)), interleaved, row)
         try:
             cut = factored(self.pipeline, (factor,), self.strict)
         except IllegalSchedule:

@@ -258,10 +258,12 @@ def _computed_bytes(members: Members, name: str, inlined: set[str]) -> int:
 
 def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vector | None:
     """The vector of a stage: as many lanes as a register of the platform has for its widest type, along the stage's
-    row; many shorter rows that fill part of a register are one vector each. None of less than two lanes."""
+    row; shorter rows that fill part of a register are one vector each, if there are many or their values take as long.
+    None of less than two lanes."""
     if stage.row is None:
         return None
-    lanes = lanes_along(stage.extent(stage.row), stage.root_points, computed_bytes, platform)
+    work = stage.root_points * max(1.0, arithmetic_cost(stage.operations))
+    lanes = lanes_along(stage.extent(stage.row), work, computed_bytes, platform)
     return Vector(stage.row, lanes) if lanes else None
 
 

@@ -152,8 +152,8 @@ class _Recorder:
 
 def _without(record: object, *names: str) -> dict[str, object]:
     """The fields of a record that are not as they are by default."""
-    found = {f.name: getattr(record, f.name) for f in fields(record) if f.name not in names}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if value not in (None, False)}
+    found = {f: getattr(record, f.name) for f in fields(record) if f.name not in names}  # type: ignore[arg-type]
+    return {f.name: value for f, value in found.items() if value not in (None, False, f.default)}
 
 
 def _merged(steps: Iterable[Strategy]) -> Iterator[Strategy]:

@@ -75,6 +75,7 @@ class Factor(BaseModel):
     parts: int
     partial: str
     interleaved: bool = False
+    neighbours: int = 1
 
 
 class Separation(BaseModel):

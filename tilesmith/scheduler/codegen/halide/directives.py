@@ -187,6 +187,8 @@ class _Making:
         kept = within if f.interleaved else around
         self.call(owner, "split", DomainVar(owner, update, index), around, within, size, update=update)
         self.calls.append(Directive(owner, "rfactor", (kept, DimVar(f.variable, f.partial)), update, makes=f.partial))
+        if f.neighbours > 1:
+            self.unsaid.append(f"that each part of '{f.partial}' takes {f.neighbours} neighbours in its turn")
         self.missing.discard(f.partial)
         partial = self.facts.definitions[f.partial]
         if partial.storage != partial.dims:

@@ -66,8 +66,9 @@ class Factor:
 
     `reduction` numbers the stage's reductions: first the inline ones of its values, then its updates.
     `variable` is one of its domain. It is cut into `parts` strips of neighbours, or, `interleaved`, into those with
-    the same remainder by `parts`. The new dim of `partial`, over the parts, is named `variable` too: the slowest in
-    memory of strips, the fastest of interleaved parts.
+    the same remainder by `parts`; with `neighbours` each takes so many iterations in a row in its turn. The new dim of
+    `partial`, over the parts, is named `variable` too: the slowest in memory of strips, the fastest of interleaved
+    parts.
     """
 
     stage: str
@@ -76,6 +77,7 @@ class Factor:
     parts: int
     partial: str
     interleaved: bool = False
+    neighbours: int = 1
 
 
 @dataclass(frozen=True, slots=True)

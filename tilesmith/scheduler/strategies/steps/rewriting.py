@@ -17,7 +17,7 @@ from tilesmith.scheduler.rewrites.rfactor import reductions
 from tilesmith.scheduler.rewrites.split_separable import put_in, separated
 from tilesmith.scheduler.strategies.registry import Example, rule
 from tilesmith.scheduler.strategies.state import State
-from tilesmith.scheduler.strategies.steps.arguments import Flag, Index, Name, Parts
+from tilesmith.scheduler.strategies.steps.arguments import Flag, Index, Name, Neighbours, Parts
 
 SAID = "the strategy says so"
 
@@ -86,6 +86,7 @@ def rfactor(
     variable: Name | None = None,
     interleaved: Flag = False,
     partial: Name | None = None,
+    neighbours: Neighbours = 1,
 ) -> State | str:
     """A reduction in so many partial results, which can be computed side by side.
 
@@ -94,9 +95,10 @@ def rfactor(
         f_r(k) = sum of g(k * 125 + r) for r in 125, for k in 8
         f() = sum of f_r(k) for k in 8
 
-    Of the pipeline as it was written, in strips of neighbours, or `interleaved`, in those of the same remainder. The
-    variable is the last of the reduction's domain, unless it is named. Sums of floats are added up in another order,
-    which a strict schedule does not allow; before all other rewriting of the stages that are written.
+    Of the pipeline as it was written, in strips of neighbours, or `interleaved`, in those of the same remainder, or of
+    so many `neighbours` in turn. The variable is the last of the reduction's domain, unless it is named. Sums of floats
+    are added up in another order, which a strict schedule does not allow; before all other rewriting of the stages that
+    are written.
     """
     rules = {p.name for p in REWRITES.passes}
     if any(r.rule not in rules for r in state.plan.rewrites):
@@ -112,7 +114,7 @@ def rfactor(
         return "the update has no domain"
     along = variable or domain[-1]
     name = partial or fresh(stage, along, taken(state.plan.written) | taken(state.pipeline))
-    factor = Factor(stage, reduction, along, parts, name, interleaved)
+    factor = Factor(stage, reduction, along, parts, name, interleaved, neighbours)
     said = replace(state.schedule, groups=(), factors=(*state.schedule.factors, factor))
     plan = rewrite(state.plan.written, said)
     return state.with_plan(Plan(plan.written, plan.pipeline, replace(plan.schedule, groups=state.schedule.groups),

@@ -19,6 +19,7 @@ class FactorForm(Form):
     parts: Annotated[int, Field(strict=True, ge=2, le=4096)]
     partial: Identifier
     interleaved: Flag = False
+    neighbours: Annotated[int, Field(strict=True, ge=1, le=64)] = 1
 
 
 class RFactor(Primitive[tuple[Factor, ...]]):
@@ -40,7 +41,8 @@ class RFactor(Primitive[tuple[Factor, ...]]):
         return tuple(Factor(**f.model_dump()) for f in parsed)
 
     def write(self, value: tuple[Factor, ...]) -> Any:
-        return [asdict(f) for f in value]
+        documents = [asdict(f) for f in value]
+        return [{k: v for k, v in d.items() if (k, v) != ("neighbours", 1)} for d in documents]
 
     def difference(self, value: tuple[Factor, ...]) -> str:
         return "reductions cut otherwise"
