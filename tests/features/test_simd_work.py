@@ -149,6 +149,26 @@ def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
         assert work.loaded[2] >= (64 + 60) * row
 
 
+def test_stages_of_one_loop_share_what_they_read_in_order_but_not_what_data_says_the_place_of() -> None:
+    document = {
+        "format": 1, "name": "relaxed",
+        "inputs": [
+            {"name": "image", "type": "uint8", "dims": ["x", "y"]}, {"name": "table", "type": "int16", "dims": ["d"]},
+        ],
+        "stages": [
+            {"name": "first", "dims": ["x", "y"], "value": "table(int32(image(x, y))) + int16(image(x, y))"},
+            {"name": "out", "dims": ["x", "y"],
+             "value": "table(clamp(int32(first(x, y) - first(x + 1, y)), 0, 255)) + int16(image(x, y))"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 8]]},
+    }  # fmt: skip
+    found = works(load(document), ORDERS[0], {"first": Levels(0, 0, True)}, {"x": 64, "y": 8}, 16)
+    for work in found.values():
+        assert work.in_output
+        assert sum(t.times for t in work.loads if t.way == "gathered") == 1
+        assert sum(t.times for t in work.loads if t.bytes == 1) == 0.5
+
+
 def test_what_is_computed_for_each_vector_begins_a_row_for_each() -> None:
     """Eight vectors of a row of 64, where nothing is in registers: each reads eight points, or ten of a window."""
     for reach, vectors in ((0, 1), (2, 2)):

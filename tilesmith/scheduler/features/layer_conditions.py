@@ -48,17 +48,18 @@ class Layers:
 
     def _parts(self) -> dict[str, tuple[float, ...]]:
         """Parts of the reads of the stages in the row of the output that they load themselves, where that is not all:
-        what several of them read in one step is loaded once."""
+        what several of them read in one step is loaded once. What data says each looks up at places of its own."""
         points: dict[str, list[float]] = {}
         for name in sorted(self.one_loop):
             for read in self.counter.reads[name].reads:
-                if read.producer not in self.registers:
+                if read.producer not in self.registers and not read.looked_up:
                     points.setdefault(read.producer, []).append(read.points)
         shares = {producer: max(found) / sum(found) for producer, found in points.items() if len(found) > 1}
         if not shares:
             return {}
         return {
-            name: tuple(shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads) for name in self.one_loop
+            name: tuple(1.0 if r.looked_up else shares.get(r.producer, 1.0) for r in self.counter.reads[name].reads)
+            for name in self.one_loop
         }
 
     def _again(self) -> dict[str, tuple[Amount, Amount]]:
