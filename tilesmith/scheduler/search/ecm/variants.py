@@ -157,7 +157,8 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
 
 def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     """The variant with packed operands in place of interleaved partial results: both are there for terms that lie along
-    memory where points do not. None where there are no such operands."""
+    memory where points do not; with its groups, and with those that have such operands in groups of their own. None
+    where there are no such operands."""
     factors = q.plan.schedule.factors
     parted = {f.stage for f in factors if f.interleaved}
     if not parted:
@@ -173,11 +174,14 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
     planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, {}, wanted=q.top)
     other = _with_packings(q, Variant(plan, PartitionSearch(facts, planner), partition), copies)
-    for of in (v, other):
+    # beside partial results it matters little which group a stage is in
+    alone = Partition(other.partition.outputs | packed, other.partition.inlined - packed)
+    found = [other, replace(other, partition=other.search.settled(alone))]
+    for of in (v, *found):
         for segment in of.search.segments(of.partition):
             if not packed.union(gone).isdisjoint(segment.names):
                 of.search.planner.worked_out(segment)
-    return [other]
+    return found[:1] if found[0].partition == found[1].partition else found
 
 
 def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
