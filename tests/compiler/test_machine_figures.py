@@ -95,7 +95,7 @@ OF = {
         scheduler/features/lookup_tables: FEWEST
         scheduler/analysis/flat_rows: MOST_CHANNELS FURTHEST_PIXELS
         scheduler/lowering/neighbour_sums: FEWEST
-        scheduler/features/pipeline_features: SHORT_ROW
+        scheduler/features/merged_reads: SHORT_ROW
         scheduler/features/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
         scheduler/features/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME

@@ -13,7 +13,7 @@ from math import floor
 
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.pipeline_features import Read
+from tilesmith.scheduler.features.reads import Read
 
 Point = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]

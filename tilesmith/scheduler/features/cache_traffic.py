@@ -18,7 +18,8 @@ from tilesmith.scheduler.features.fusion_group import Follows, Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Counter, by_dim, later_tiles
 from tilesmith.scheduler.features.incremental_footprint import ONE, Motion
 from tilesmith.scheduler.features.loop_nest import Axis, Line, Nest
-from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.reads import Read
 from tilesmith.scheduler.ir.memo import once
 
 POINT, TILE, WHOLE = range(3)

@@ -11,7 +11,8 @@ from tilesmith.cost_models.work import Column, SideBySide
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.reads import Read
 
 
 def columns(

@@ -13,15 +13,8 @@ from tilesmith.scheduler.analysis.access_functions import Span, hull, variable
 from tilesmith.scheduler.analysis.sliding_windows import group_spans, read_otherwise
 from tilesmith.scheduler.features.incremental_footprint import Motion, through
 from tilesmith.scheduler.features.loop_nest import Line, Nest, line
-from tilesmith.scheduler.features.pipeline_features import (
-    Facts,
-    Read,
-    StageFacts,
-    box_points,
-    composed,
-    inlined_read,
-    together,
-)
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.reads import Read, box_points, composed, inlined_read, together
 from tilesmith.scheduler.features.reduction_loops import long_reductions
 from tilesmith.scheduler.ir.memo import Memo, once
 from tilesmith.scheduler.ir.pipeline.types import INT32

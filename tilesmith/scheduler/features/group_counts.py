@@ -22,7 +22,8 @@ from tilesmith.scheduler.analysis.access_functions import Span, compose
 from tilesmith.scheduler.features.fusion_group import Effective, Follows, Members
 from tilesmith.scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
 from tilesmith.scheduler.features.loop_nest import Axis, Line, Nest
-from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.reads import Read
 from tilesmith.scheduler.ir.memo import once
 
 SMALL_EXTENT = 16

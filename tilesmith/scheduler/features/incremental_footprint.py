@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.features.loop_nest import Line
-from tilesmith.scheduler.features.pipeline_features import Read
+from tilesmith.scheduler.features.reads import Read
 
 LineOf = Callable[[Span], Line]
 """The span in integers, kept by whoever asks again."""

@@ -14,7 +14,8 @@ from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.interleaved_channels import fours
 from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
-from tilesmith.scheduler.features.pipeline_features import Beside, Read, StageFacts, box_points
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.reads import Beside, Read, box_points
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 

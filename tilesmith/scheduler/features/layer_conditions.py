@@ -10,7 +10,8 @@ from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
 from tilesmith.scheduler.features.cache_traffic import Array, Traffic, pad_bytes
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.reads import Read
 from tilesmith.scheduler.features.transposed_reads import block_rows, looped_dims, rows_across
 
 

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Counter
-from tilesmith.scheduler.features.pipeline_features import Read, StageFacts
+from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.reads import Read
 
 SHUFFLED_BYTES = 16
 """Bytes of the parts of registers in which lanes change places for one instruction; of each row a block has as many."""

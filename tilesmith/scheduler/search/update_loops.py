@@ -14,7 +14,8 @@ from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.flat_rows import flat_update
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.operation_counts import NO_REDUCTIONS, total, update_operations
-from tilesmith.scheduler.features.pipeline_features import Facts, UpdateFacts
+from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update

@@ -10,10 +10,10 @@ import numpy as np
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.features.circulating_bytes import circulating_bytes
 from tilesmith.scheduler.features.fusion_group import FEW, Members
 from tilesmith.scheduler.features.inlined_places import INLINED_READS, inlined_places
-from tilesmith.scheduler.features.pipeline_features import Read
-from tilesmith.scheduler.features.simd_work import circulating_bytes
+from tilesmith.scheduler.features.reads import Read
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER
 from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of

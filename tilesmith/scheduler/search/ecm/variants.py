@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from tilesmith.cost_models.taco2019 import Taco2019
-from tilesmith.scheduler.features.pipeline_features import Facts, Read, StageFacts, gather
+from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.reads import Read
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing
 from tilesmith.scheduler.rewrites.passes import with_factors, with_joinings, with_packings

@@ -1,0 +1,168 @@
+"""Reads: what a stage reads of one producer, all its accesses together, and how reads are put together through what
+is inline."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+from tilesmith.scheduler.analysis.access_functions import Span, compose, hull
+from tilesmith.scheduler.analysis.periodic_indices import Order, joined
+
+
+class Beside(NamedTuple):
+    """Neighbours along a dim of a stage that read along `of` its producer alone, each a `step` from the one before: but
+    for every `period`th, where a remainder or a quotient goes on."""
+
+    dim: str
+    of: str
+    step: int = 1
+    period: float = inf
+
+
+class Read(NamedTuple):
+    """Accesses of one stage to one producer, all together.
+
+    `spans` has one span per dim of the producer, in the stage's own pure dims; not known where the accesses do not
+    move together. A dim that is not pure stands for all of itself: of the reader, whose updates run through the
+    whole of it, and of the producer, which is computed on the whole of it. `points` counts the different elements
+    read for one point of the stage, at most (of updates their share of a point). `reuse` has the loops of the stage
+    in which two neighbouring iterations read the same, with the overlap: its dims, and the variables of its updates.
+    `looked_up`: where is read depends on data, for neighbours in memory on others. `rough` has the places that are
+    read, if these are not what `spans` say: those in a producer's dims that are not pure, and where a span is not known
+    an index of several dims as one of the longest of these, the others where they may be. `skipped` are those of the
+    points that no single point reads, since a `mux` picks others. `bounded`: the places that data says have ends that
+    the document says. `several`: where accesses go along memory by different dims, the spans and points of those that
+    go alike. `computed`: where is read depends on floats that follow no line, for neighbours in memory on others.
+    `data_of` and `floats_of` have the dims by which places that depend on data and on floats differ, along memory or
+    not: whoever computes the stage inline may go along another. `beside`: how neighbours along memory read, whatever
+    else the places depend on that the dim does not change. `apart`: of points where data says the share that lie beside
+    no other in memory. `told`: the numbers of the producer's dims in which data or floats tell the place, each with a
+    dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim. `loops`:
+    iterations of loops inside of a point that share nothing of what they read; those that do not differ in a place read
+    it again, and `skipped` is less than 0. `evaluated`: how often one point would compute the producer inline: in each
+    iteration of a loop, whether it moves there or not, and written out once for each element.
+    """
+
+    producer: str
+    spans: tuple[Span, ...]
+    points: float
+    reuse: tuple[tuple[str, float], ...] = ()
+    looked_up: bool = False
+    rough: tuple[Span, ...] = ()
+    skipped: float = 0.0
+    bounded: bool = True
+    several: tuple[tuple[tuple[Span, ...], float], ...] = ()
+    computed: bool = False
+    data_of: frozenset[str] = frozenset()
+    floats_of: frozenset[str] = frozenset()
+    beside: Beside | None = None
+    apart: float = 1.0
+    told: frozenset[tuple[int, str]] = frozenset()
+    orders: tuple[Order, ...] = ()
+    loops: float = 1.0
+    evaluated: float = 0.0
+
+    @property
+    def executed(self) -> float:
+        """Elements that one point reads."""
+        return self.points - self.skipped
+
+    def at_most(self, points: float) -> Read:
+        """The read of no more than so many points at once: of each of the iterations that share nothing so many."""
+        if self.points <= points:
+            return self
+        return self._replace(points=points, skipped=points - min(self.executed, points * self.loops))
+
+    def shared(self, points: float) -> Read:
+        """The read of no more than so many points of each of several points that share it."""
+        if self.points <= points or self.loops == 1.0:
+            return self.at_most(points)
+        return self._replace(points=points, skipped=self.skipped * points / self.points)
+
+    @property
+    def roughly(self) -> tuple[Span, ...]:
+        """The spans, as far as they can be told."""
+        return self.rough or self.spans
+
+
+def together(a: Read, b: Read) -> Read:
+    """Two reads of the same producer as one."""
+    spans = hulls(a.spans, b.spans)
+    rough = hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
+    looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
+    points, bounded, computed = a.points + b.points, a.bounded and b.bounded, a.computed or b.computed
+    found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
+    of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
+    beside = a.beside if a.beside == b.beside else None
+    apart = (a.points * a.apart + b.points * b.apart) / points
+    return found._replace(
+        bounded=bounded,
+        computed=computed,
+        data_of=of[0],
+        floats_of=of[1],
+        beside=beside,
+        apart=apart,
+        told=a.told | b.told,
+        orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
+        loops=max(a.loops, b.loops),
+    )
+
+
+def hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
+    return tuple(s if s == t else hull(s, t) for s, t in zip(a, b, strict=True))
+
+
+def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str, ...], long: bool = False) -> Read:
+    """The accesses of a stage to `read.producer` through `via.producer` (with `dims`), which it computes inline and
+    whose own read `read` is. Distinct positions: at most the product, and at most the box. The stage itself goes
+    `along` the dim that is fastest in memory, if it has any. Evaluations that are `long` are loops each, which share
+    nothing."""
+    own = dict(zip(dims, via.spans, strict=True))
+    spans = composed(read.spans, own)
+    points, executed = read.points * via.points, read.executed * via.executed
+    rough: tuple[Span, ...] = ()
+    if read.rough or via.rough:
+        rough = composed(read.roughly, dict(zip(dims, via.roughly, strict=True)))
+    moves = any(s.var is not None or not s.known for s in read.roughly)  # else it is read at one place, wherever via is
+    followed = {d: s.var for d, s in zip(dims, via.roughly, strict=True) if s.var is not None}
+    data_of, floats_of = (
+        frozenset(followed[d] for d in here if d in followed) | (before if moves else frozenset())
+        for here, before in ((read.data_of, via.data_of), (read.floats_of, via.floats_of))
+    )
+    looked_up, computed = not data_of.isdisjoint(along), not floats_of.isdisjoint(along)
+    skipped, bounded = points - executed, read.bounded and via.bounded
+    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
+    straight = [d for d, s in zip(dims, via.spans, strict=True) if s.var is not None and s.var in along]
+    beside = None
+    if read.beside is not None and straight == [read.beside.dim] and own[straight[0]].rate == 1:
+        beside = read.beside._replace(dim=along[0])
+    told = {(d, followed[name]) for d, name in read.told if name in followed}
+    told |= {(d, name) for d, s in enumerate(read.roughly) for n, name in via.told if s.var == dims[n]}
+    found = found._replace(
+        bounded=bounded,
+        computed=computed,
+        data_of=data_of,
+        floats_of=floats_of,
+        beside=beside,
+        apart=read.apart if read.looked_up else via.apart,
+        told=frozenset(told),
+        loops=max(read.loops, via.loops, via.executed if long else 1.0),
+        orders=joined((*via.orders, *(o._replace(dim=followed[o.dim]) for o in read.orders if o.dim in followed))),
+    )
+    return found.at_most(box_points(spans))
+
+
+def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:
+    """`spans`, in the variables of a stage, in the variables that the stage's dims follow by `own`."""
+    return tuple(s if s.var is None else compose(s, own[s.var]) for s in spans)
+
+
+def box_points(spans: tuple[Span, ...]) -> float:
+    """Elements of the box that one iteration reads; infinite where that is not known."""
+    points = 1.0
+    for s in spans:
+        if not s.known:
+            return float("inf")
+        points *= s.extent(1)
+    return points
