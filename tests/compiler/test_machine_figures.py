@@ -94,7 +94,7 @@ OF = {
         cost_models/work: MOST_PIECES
         scheduler/features/lookup_tables: FEWEST
         scheduler/analysis/flat_rows: MOST_CHANNELS FURTHEST_PIXELS
-        scheduler/lowering/neighbour_sums: FEWEST
+        scheduler/analysis/neighbour_sums: FEWEST
         scheduler/features/merged_reads: SHORT_ROW
         scheduler/features/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
         scheduler/features/unroll_and_jam: ROWS_TOGETHER

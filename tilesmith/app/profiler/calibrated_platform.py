@@ -122,8 +122,8 @@ def _taken(
 
 
 def _nearest(known: Any, measured: Any, times: float) -> Any:
-    """What is nearest to what was `known` of so many times what was `measured`, or one part in so many of it; of a
-    figure made of several, that of each. Nothing known is near to anything."""
+    """The value nearest to what was `known` between one part in so many of what was `measured` and so many times that;
+    of a figure made of several, that of each. Nothing known is near to anything."""
     match known, measured:
         case (float() | int(), float() | int()):
             nearest = known if known == 0 else max(measured / times, min(known, measured * times))

@@ -53,8 +53,10 @@ class Streams(Protocol):
     """Stages that are at hand in registers; `dims` has the dim of each that moves along the row, `depth` is that of the
     loop over its vectors."""
 
-    dims: Mapping[str, int]
     depth: int
+
+    @property
+    def dims(self) -> Mapping[str, int]: ...
 
     def read(self, name: str, component: int, index: tuple[Lane, ...]) -> Value | None:
         """The value of stage `name` at `index`, or None where registers do not have it."""
