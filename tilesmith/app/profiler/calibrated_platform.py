@@ -37,13 +37,15 @@ _CONVERSIONS = {
 @dataclass(frozen=True, slots=True)
 class _Figure:
     """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how; how many
-    times, or one part in how many of, what was known of it before it may be."""
+    times, or one part in how many of, what was known of it before it may be. `spreads` are those of the parts of one
+    that is made of several, in its shape; of what is in none they are nothing."""
 
     name: str
     value: Any
     of: tuple[str, ...]
     how: str
     within: float = IMPLAUSIBLE
+    spreads: Any = None
 
 
 def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") -> CpuPlatform:
@@ -113,12 +115,24 @@ def _taken(
         if _nearest(known, f.value, f.within) != known:
             sources[f.name] = "estimate: what was measured is out of all proportion to it"
         elif spread > NOISY:
-            found[f.name] = _nearest(known, f.value, 1.0 + spread)
-            sources[f.name] = f"estimate, as far as what was measured leaves it: {f.how}; {turns}, spread {spread:.0%}"
+            found[f.name] = _bounding(known, f.value, spread if f.spreads is None else f.spreads)
+            sources[f.name] = f"measured with noise, which bounds the estimate: {f.how}; {turns}, spread {spread:.0%}"
         else:
             found[f.name] = f.value
             sources[f.name] = f"measured: {f.how}; {turns}, spread {spread:.0%}"
     return found
+
+
+def _bounding(known: Any, measured: Any, spread: Any) -> Any:
+    """What was `known`, as far as what was `measured` leaves it: nothing of it where the spread is no noise."""
+    match spread:
+        case float():
+            return measured if spread <= NOISY else _nearest(known, measured, 1.0 + spread)
+        case dict():
+            each = {n: _bounding(getattr(known, n), getattr(measured, n), own) for n, own in spread.items()}
+            return measured.model_copy(update=each)
+        case _:
+            return tuple(_bounding(a, b, own) for a, b, own in zip(known, measured, spread, strict=True))
 
 
 def _nearest(known: Any, measured: Any, times: float) -> Any:
@@ -183,7 +197,9 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     levels = [f"level{n}.{what}" for n in range(2, len(platform.caches) + 1) for what in ("load", "load.all", "store")]
     if levels and m.has(*levels, "clock"):
         how = "loads and stores in order in half of each cache"
-        yield _Figure("ecm.levels", _levels(platform, m), (*levels, "clock"), how)
+        yield _Figure(
+            "ecm.levels", _levels(platform, m), (*levels, "clock"), how, spreads=_spreads_of_levels(platform, m)
+        )
     memory = beyond_caches(platform, m)
     if memory and m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
         one, together = m.ns("memory.load"), _together(m)
@@ -238,6 +254,17 @@ def _levels(platform: CpuPlatform, m: Measured) -> tuple[LevelCycles, ...]:
     return tuple(found)
 
 
+def _spreads_of_levels(platform: CpuPlatform, m: Measured) -> tuple[dict[str, float], ...]:
+    """The spreads of what _levels() has."""
+    fields = {
+        "load_bytes_per_cycle": "load",
+        "store_bytes_per_cycle": "store",
+        "all_threads_bytes_per_cycle": "load.all",
+    }
+    levels = range(2, len(platform.caches) + 1)
+    return tuple({field: m.spread(f"level{n}.{what}", "clock") for field, what in fields.items()} for n in levels)
+
+
 def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     """Parameters of `ecm` of the core."""
     for t in TYPES:
@@ -256,7 +283,8 @@ def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         others = [o for o in TypeCycles.model_fields if o not in measured]
         how += f"; estimates: {', '.join(others)}" if others else ""
         of = tuple(name for names in measured.values() for name in names)
-        yield _Figure(f"ecm.{t}", cycles, (*of, "clock"), how)
+        spreads = {o: m.spread(*names, "clock") for o, names in measured.items()}
+        yield _Figure(f"ecm.{t}", cycles, (*of, "clock"), how, spreads=spreads)
     for figure, sample, how in (
         ("load_cycles", "load", "aligned vectors, first level"),
         ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),
