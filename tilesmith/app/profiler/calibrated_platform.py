@@ -124,7 +124,7 @@ def _taken(
 
 
 def _bounding(known: Any, measured: Any, spread: Any) -> Any:
-    """What was `known`, as far as what was `measured` leaves it: nothing of it where the spread is no noise."""
+    """The value that was `known`, as far as what was `measured` leaves it; none of it where the spread is no noise."""
     match spread:
         case float():
             return measured if spread <= NOISY else _nearest(known, measured, 1.0 + spread)
