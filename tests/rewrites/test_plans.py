@@ -38,6 +38,7 @@ def test_an_observer_sees_every_pass() -> None:
     of, times = pipelines.load("harris"), PassTimes(lambda: 0.0)
     rewrite(of, undecided(of), times)
     assert list(times.ms) == [
+        "hoist-reductions",
         "rfactor",
         "fold-constants",
         "join-correlated-terms",

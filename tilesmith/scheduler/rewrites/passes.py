@@ -25,6 +25,7 @@ from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
 from tilesmith.scheduler.rewrites.gather_neighbours import gathered
 from tilesmith.scheduler.rewrites.hoist_parameters import with_derived
+from tilesmith.scheduler.rewrites.hoist_reductions import hoisted
 from tilesmith.scheduler.rewrites.initial_values import with_initial_values
 from tilesmith.scheduler.rewrites.interleave_channels import interleaved
 from tilesmith.scheduler.rewrites.interleave_updates import interleaved_updates
@@ -103,6 +104,13 @@ RFACTOR = _pass(
     lambda p, schedule: factored(p, schedule.factors, schedule.strict),
 )
 NORMALIZATION = (
+    _pass(
+        "hoist-reductions",
+        "reductions as they were written",
+        "those of data that do not depend on all loops around them are stages of their own",
+        "the same for many points, they are computed once",
+        lambda p, schedule: _where_named(p, hoisted(p), schedule),
+    ),
     _pass(
         "fold-constants",
         "integers that constant floats are rounded to",
@@ -267,7 +275,8 @@ PACK = _pass(
     SAID,
     lambda p, schedule: packed(p, schedule.packings, schedule.strict) if schedule.packings else p,
 )
-REWRITES = PassPipeline((RFACTOR, *NORMALIZATION, SPLIT, FUSE, PACK))
+_HOIST, *_AFTER = NORMALIZATION
+REWRITES = PassPipeline((_HOIST, RFACTOR, *_AFTER, SPLIT, FUSE, PACK))
 
 
 def rewrite(pipeline: Pipeline, schedule: Schedule, observer: Observer | None = None) -> Plan:

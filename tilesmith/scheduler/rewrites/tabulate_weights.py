@@ -106,7 +106,7 @@ class _Scope:
         names = frozenset(own)
         stages = {n: k for n, k in self.loops.items() if n not in self.reduced}
         around = {n: k for n, k in self.loops.items() if n in self.reduced and n not in names}
-        written = self.written - names | (names if _is_short(domain) else frozenset())
+        written = self.written - names | (names if is_short(domain) else frozenset())
         return _Scope({**stages, **own, **around}, self.reduced | names, written, self.row)
 
 
@@ -241,7 +241,7 @@ class _Tabulating:
                 return _Part(free, data or self._tabulation.is_data(e.name), False, Work.LITTLE, False)
             case Reduce():
                 free -= {r.name for r in e.domain}
-                short = _is_short(e.domain)
+                short = is_short(e.domain)
                 work = Work.LOOP if worth or not short else Work.LITTLE
                 return _Part(free, data, literal and short, work, worth or (work > 0 and not data))
         own = work_of(e) if free else Work.LITTLE
@@ -304,7 +304,7 @@ def _trips(r: RVar) -> int | None:
     return int(r.extent.value) if isinstance(r.lo, Const) and isinstance(r.extent, Const) else None
 
 
-def _is_short(domain: tuple[RVar, ...]) -> bool:
+def is_short(domain: tuple[RVar, ...]) -> bool:
     """True if the terms of a reduction are written out, with numbers for its variables."""
     extents = [_trips(r) for r in domain]
     return None not in extents and prod(n for n in extents if n is not None) <= SHORT_REDUCTION

@@ -9,6 +9,7 @@ from tilesmith.scheduler.rewrites.names import in_place_of, listed
 from tilesmith.scheduler.search.trace import Decision
 
 _TOLD = {
+    "hoist-reductions": ("what is reduced for many points alike is a stage: {}", "analysis.invariants"),
     "fold-updates": ("updates that an expression can say are part of the value: {}", "analysis.folding"),
     "forward-initial-values": ("scans begin with what their values are made of: {}", "analysis.scans"),
     "order-reductions": ("the loops of long reductions run along memory: {}", "analysis.reduction_order"),

@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Upd
 from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor
+from tilesmith.scheduler.rewrites.hoist_reductions import hoisted
 from tilesmith.scheduler.rewrites.names import fresh, taken
 from tilesmith.scheduler.rewrites.passes import with_factors
 from tilesmith.scheduler.rewrites.rfactor import factored, reductions
@@ -40,14 +41,15 @@ class Factored:
 
 def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
     """The plan with the factors that pay at the estimates, and its facts; `plan` and `facts` themselves without any.
-    Factors are of the pipeline as it was written, so that with some it is rewritten once more.
+    Factors are of the pipeline as it was written, but for what is hoisted, so that with some it is rewritten once more.
 
     Strips of a domain's outermost variable, one a thread, where a stage has neither a dim nor a loop of an update for
     threads; within them, or alone, as many interleaved parts as a vector has lanes, where the terms lie along memory
     and the points do not. Only for reductions that are long enough to be worth it.
     """
-    chosen = _Choice(plan.written, facts, platform, plan.schedule.strict)
-    written = {s.name for s in plan.written.stages}
+    pipeline = hoisted(plan.written)
+    chosen = _Choice(pipeline, facts, platform, plan.schedule.strict)
+    written = {s.name for s in pipeline.stages}
     for name in facts.graph.stages:
         if name in written and _is_candidate(facts.stages[name]):
             chosen.consider(name)
