@@ -7,9 +7,9 @@ from math import prod
 
 from tilesmith.scheduler.features.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Region
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.rewrites.passes import normalise
 
 FUNCTION = 12
 """Parts that a function as `exp` counts as."""
@@ -23,10 +23,7 @@ def work(pipeline: Pipeline) -> float:
     known: dict[str, Region] = dict(pipeline.estimates)
     outputs = {name: known[name] for name in pipeline.outputs}
     params = {p.name: p.default for p in pipeline.params if p.default is not None}
-    regions = dict(required_regions(normalise(pipeline), outputs, params, known))
-    for stage in pipeline.stages[::-1]:  # one that the normal form has as a part of another
-        for read in {n.name for e in stage.values for n in walk(e) if isinstance(n, Access)} - regions.keys():
-            regions[read] = regions[stage.name]
+    regions = required_regions(without_boundaries(pipeline), outputs, params, known)
     total = 0.0
     for stage in pipeline.stages:
         points = _points(regions.get(stage.name, ()))

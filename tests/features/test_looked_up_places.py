@@ -119,7 +119,7 @@ def test_two_neighbours_at_a_depth_that_data_says_are_a_pair(second: int, lanes:
 
 
 def test_small_tables_of_bytes_are_looked_up_by_vectors() -> None:
-    """Where data tells the place in one row of them; 16 lanes are the fewest."""
+    """Tables of one row, in which data tells the place; 16 lanes are the fewest."""
     for lanes, entries, way in (
         (64, 1024, "table"),
         (16, 2048, "table"),

@@ -159,7 +159,7 @@ def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
 
 
 def test_scans_along_rows_have_what_they_read_of_others_in_blocks_of_rows() -> None:
-    """What is inline in one is computed, too."""
+    """Stages inline in one are computed, too."""
     document = {
         "format": 1,
         "name": "scanned",

@@ -122,7 +122,7 @@ SIZES = ((4, 3), (5, 18), (17, 16), (38, 21))
 
 @pytest.mark.parametrize("case", sorted(OF_OTHERS))
 def test_scans_run_in_blocks_of_rows_whatever_they_read_of_others(case: str) -> None:
-    """What is carried from one tile to the next is a vector, of a point of each row."""
+    """Values carried from one tile to the next are a vector, of a point of each row."""
     made = compile_pipeline(OF_OTHERS[case], machine(vector_bytes=16), Options(strict=True))
     assert re.search(r"[fi]32x4 f_before\w* = ", made.source.code)
 

@@ -56,6 +56,23 @@ def test_so_it_does_of_random_pipelines(family: Callable[[int], dict[str, object
     assert made.source.code.splitlines()[1:] == found.source.code.splitlines()[1:]
 
 
+def test_reductions_that_are_hoisted_have_partial_results() -> None:
+    row = "sum(a(k, y) for k in range(512))"
+    pipeline = load(
+        {
+            "format": 1, "name": "normed", "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+            "stages": [{"name": "out", "dims": ["x", "y"], "value": f"a(x, y) / {row}"}],
+            "outputs": ["out"], "estimates": {"out": [[0, 512], [0, 512]]},
+        }
+    )  # fmt: skip
+    machine = get("i7-6700")
+    found = compile_pipeline(pipeline, machine)
+    assert [f.stage for f in found.schedule.factors] == ["out_sum"]
+    made = compile_pipeline(pipeline, machine, Options(strategy=recorded(found.plan, machine, "normed")))
+    assert made.schedule.factors == found.schedule.factors
+    assert made.schedule.groups == found.schedule.groups
+
+
 def test_what_rules_over_expressions_made_is_not_recorded() -> None:
     machine = get("i7-6700")
     written = load_text("strategy: other\nsteps: [{commute_sum: {stage: blur_x}}]")

@@ -134,7 +134,7 @@ def test_strict_sums_of_floats_add_zeros() -> None:
     ],
 )
 def test_masks_that_only_zeros_are_chosen_by_stay_vectors(value: str, bits: bool) -> None:
-    """What GCC makes well by itself."""
+    """Choices that GCC makes well by itself."""
     code = source(pipeline_of(value, {"a": "float32", "b": "float32"}), 16).code
     assert ("ts_chosen_f32x16" in code) == ("ts_lt_f32x16" in code) == bits
 

@@ -151,6 +151,6 @@ def _gathered(group: RunningGroup, name: str, update: int, run: Run) -> float:
 
 
 def _computed_again(group: RunningGroup, name: str) -> Amount:
-    """How often each point of a stage is computed."""
+    """The times that each point of a stage is computed."""
     points = group.counter.stage(name, False, False).points
     return points / float(group.facts.stages[name].root_points)

@@ -213,7 +213,7 @@ def _scanned(
 
 
 def _unclamped(b: Builder, tiles: _Tiles, var: str, along: Sequence[Index], lanes: int) -> _Tiles:
-    """Those of the tiles in which no clamp along the scan is at work: what is `along` is not negative."""
+    """The tiles in which no clamp along the scan is at work: what is `along` is not negative."""
     if not along:
         return tiles
     first, after = tiles.begin, tiles.end

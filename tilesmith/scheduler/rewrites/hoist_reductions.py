@@ -74,7 +74,7 @@ class _Hoisting:
         return self._read(found, dims, stage)
 
     def _read(self, e: Reduce, dims: tuple[str, ...], stage: Stage) -> Expr:
-        """What reads the stage of `e`, which depends on `dims`, in a stage."""
+        """The access, in a stage, to the stage of `e`, which depends on `dims`."""
         places: dict[str, Expr] = {d: Var(f"{n}.place") for n, d in enumerate(dims)}
         key = _renamed(substituted(e, places)), len(dims)
         if key not in self.made:

@@ -275,7 +275,7 @@ PACK = _pass(
     SAID,
     lambda p, schedule: packed(p, schedule.packings, schedule.strict) if schedule.packings else p,
 )
-_HOIST, *_AFTER = NORMALIZATION
+_HOIST, *_AFTER = NORMALIZATION  # what is hoisted may have partial results, too
 REWRITES = PassPipeline((_HOIST, RFACTOR, *_AFTER, SPLIT, FUSE, PACK))
 
 

@@ -9,6 +9,7 @@ from tilesmith.scheduler.analysis.separability import windows
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing, Separation
 from tilesmith.scheduler.rewrites.fuse_outputs import joined
+from tilesmith.scheduler.rewrites.hoist_reductions import hoisted
 from tilesmith.scheduler.rewrites.names import fresh, taken
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed as with_packed
@@ -103,7 +104,7 @@ def rfactor(
     rules = {p.name for p in REWRITES.passes}
     if any(r.rule not in rules for r in state.plan.rewrites):
         return "rules have rewritten the pipeline already: reductions are factored before"
-    there = {s.name: s for s in state.plan.written.stages}
+    there = {s.name: s for s in hoisted(state.plan.written).stages}
     if stage not in there:
         return "it is no stage of the pipeline as it was written"
     found = reductions(there[stage])
