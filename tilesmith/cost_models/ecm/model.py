@@ -205,9 +205,10 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
     gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
     found: list[_Lines] = []
     walked = sum(w.walked * t for w, t in zip(works, times, strict=True) if w.in_output)
+    output, looped = works[-1], {w.level for w in works if not w.in_output}
     backwards = zip(reversed(works), reversed(steps), reversed(streams), reversed(across), strict=True)
     for w, of, own, parts in backwards:
-        loads = w.run_bytes / largest(gone[w.next], _apart(w, works)) if w.next in gone else w.run_bytes
+        loads = w.run_bytes / largest(gone[w.next], _apart(w, output, looped)) if w.next in gone else w.run_bytes
         late_stores = 1.0 / (1.0 + w.run_bytes / page)
         if w.in_output and found:
             followed = found[0].followed
@@ -226,11 +227,10 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
     return found[::-1]
 
 
-def _apart(w: Work, works: list[Work]) -> Amount:
+def _apart(w: Work, output: Work, looped: set[int]) -> Amount:
     """The share of a stage's rows that loops of other stages run before: of those whose loops are around the row of the
-    output the first each time."""
-    output = works[-1]
-    if w.level != output.level or all(v.in_output or v.level != w.level for v in works):
+    output the first each time. The levels that are `looped` are those of stages with loops of their own."""
+    if w.level != output.level or w.level not in looped:
         return 0.0
     return smallest(1.0, output.rows / largest(w.rows, 1.0))
 
@@ -456,7 +456,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     held = sum(s.held * t for s, t in zip(steps, times, strict=True))
     spilled = max(0.0, held + max(w.needs for w in works) - m.registers)
     one_loop = [w.in_output and not _is_apart(s, n, m) for w, s, n in zip(works, steps, times, strict=True)]
-    ends = _ends(works)
+    ends = _ends(works) if sum(w.in_output for w in works) > 1 else None
     beside = [s for s, here in zip(steps, one_loop, strict=True) if here]
     computes = sum(s.arithmetic for s in beside) >= sum(s.transfers for s in beside)
     waits = _waits_of_loop(works, steps, times, chain, m)
@@ -470,7 +470,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
-        if w.in_output and sum(v.in_output for v in works) > 1:
+        if w.in_output and ends is not None:
             row = row + ends * of.near * m.cycle
         found.append(w.steps * (cycles * m.cycle) + w.singles * (of.single * m.cycle) + w.rows * row)
     return found

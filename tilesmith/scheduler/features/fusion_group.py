@@ -189,10 +189,10 @@ def _hull(a: Span, b: Span) -> Span:
 @dataclass(frozen=True, slots=True, eq=False)
 class Effective:
     """Reads of one stage that is not inlined, after inlining: `reads` reach stages that are computed for
-    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point, `executed` to
-    those of them that no `mux` skips. All are for each of the points that are computed at once, so many along each dim
-    that is in `apart`, and that share what they read. It is one object for all groups of the same facts, and is told
-    apart as that."""
+    themselves and externals, `inlined` maps every stage inlined into this one to its evaluations a point, readers
+    before what they read, `executed` to those of them that no `mux` skips. All are for each of the points that are
+    computed at once, so many along each dim that is in `apart`, and that share what they read. It is one object for all
+    groups of the same facts, and is told apart as that."""
 
     reads: tuple[Read, ...]
     inlined: dict[str, float]
@@ -203,6 +203,10 @@ class Effective:
     def side_by_side(self) -> int:
         """The number of points that are computed at once."""
         return prod(self.apart.values())
+
+    def with_inlined(self, name: str) -> list[str]:
+        """The stages that are computed for a point of this one, `name`, in topological order."""
+        return [*reversed(self.inlined), name]
 
     def holds(self, inlined: frozenset[str]) -> bool:
         """True if these accesses are the same where the stages `inlined` are inlined."""

@@ -49,7 +49,7 @@ def registers_needed(group: RunningGroup, name: str) -> float:
     found = known.get(reads)
     if found is None:
         needs: dict[str, float] = {}
-        for stage in (n for n in group.members.names if n in reads.inlined or n == name):
+        for stage in reads.with_inlined(name):
             needs[stage] = register_need(facts.definitions[stage], needs, most)
         found = known[reads] = needs[name]
     return found

@@ -11,7 +11,6 @@ from tilesmith.scheduler.features.column_walks import slower
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.layer_conditions import bytes_apart
 from tilesmith.scheduler.features.pipeline_features import StageFacts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.running_group import RunningGroup
 
 
@@ -19,8 +18,7 @@ def streams(group: RunningGroup, name: str, run: Run) -> float:
     """Rows of memory that are walked side by side, columns aside. The loops of a long reduction walk along
     a row for all of its terms there, one row after the other."""
     together, facts = group.reads[name].side_by_side, group.facts
-    inlined = {n: facts.definitions[n] for n in group.reads[name].inlined}
-    long = has_long_reduction(facts.definitions[name], inlined)
+    long = group.has_loops(name)
     rows = 0.0 if run.registers else float(together)
     for read in group.reads[name].reads:
         if read.producer not in group.registers:
@@ -58,9 +56,7 @@ def rows_walked(group: RunningGroup, name: str, run: Run) -> float:
     """Rows of images from outside of the group that one step goes along side by side, but those that the iteration
     before of the loop around has read; none where updates or loops inside of vectors go through them."""
     members, effective = group.members, group.reads[name]
-    definitions = members.facts.definitions
-    inlined = {n: definitions[n] for n in effective.inlined}
-    if run.lanes == 1 or members.facts.stages[name].updates or has_long_reduction(definitions[name], inlined):
+    if run.lanes == 1 or members.facts.stages[name].updates or group.has_loops(name):
         return 0.0
     around, together, walked = _around(group, name, run), effective.side_by_side, 0.0
     for read in effective.reads:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilesmith.scheduler.features.cache_traffic import Traffic
 from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.layer_conditions import Layers
+from tilesmith.scheduler.features.reduction_loops import long_reductions
 
 
 class RunningGroup:
@@ -39,6 +40,11 @@ class RunningGroup:
     def is_of_a_vector(self, name: str) -> bool:
         """True if rows of a stage are what one vector of the output reads."""
         return self.is_inside_row(name) and not self.registers
+
+    def has_loops(self, name: str) -> bool:
+        """True if a point of a stage has a reduction that vectors run as a loop, its own or that of a stage inline."""
+        definitions = self.facts.definitions
+        return any(long_reductions(definitions[n]) for n in self.reads[name].with_inlined(name))
 
     def is_inside_row(self, name: str) -> bool:
         return name != self.members.output and self.levels[name].compute < self.row

@@ -8,7 +8,6 @@ from tilesmith.cost_models.counts import StageCounts
 from tilesmith.cost_models.work import Chain
 from tilesmith.scheduler.features.dependence_chains import chain
 from tilesmith.scheduler.features.pipeline_features import Facts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.running_group import RunningGroup
 from tilesmith.scheduler.ir.memo import once
 
@@ -27,9 +26,7 @@ def longest_inside(group: RunningGroup, name: str) -> float:
 def chain_of_point(group: RunningGroup, name: str) -> Chain:
     """The chain of a stage; of a long reduction the part of each of the points whose sums run side by side."""
     found, reads = _chain(group, name), group.reads[name]
-    definitions = group.facts.definitions
-    inlined = {n: definitions[n] for n in reads.inlined}
-    if reads.side_by_side == 1 or not has_long_reduction(definitions[name], inlined):
+    if reads.side_by_side == 1 or not group.has_loops(name):
         return found
     return Chain(*(cycles / reads.side_by_side for cycles in found))
 
@@ -49,7 +46,7 @@ def _chain(group: RunningGroup, name: str) -> Chain:
 def chains_inside(group: RunningGroup, name: str) -> dict[str, Chain]:
     """The chains of the values of a stage, and of what is inline in it."""
     facts, reads = group.facts, group.reads[name]
-    computed = [n for n in group.members.names if n in reads.inlined or n == name]
+    computed = reads.with_inlined(name)
     along = _dims_along(group, name, computed)
     ends: dict[str, Chain] = {}
     for stage in computed:
