@@ -9,6 +9,7 @@ from math import prod
 from operator import mul
 
 from tilesmith.cost_models.operations import Operations
+from tilesmith.cost_models.taco2019 import arithmetic_cost, cost_of_values
 from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.scheduler.analysis.access_functions import Span, constant
@@ -70,6 +71,11 @@ class StageFacts:
     loads: float = field(init=False, repr=False, compare=False)
     """Elements loaded for one point. What does not move with any loop of the stage (a kernel's weights) is loaded once,
     and not counted: otherwise a convolution would be trivial for having its weights in a stage."""
+    arithmetic: float = field(init=False, repr=False, compare=False)
+    """Arithmetic operations that one point costs (see `cost_models.taco2019`)."""
+    common_bytes: int = field(init=False, repr=False, compare=False)
+    """The fewest bytes that three quarters of the operations are done in: those of a pattern of bits, whose parts are
+    bytes until they are joined. Those of the widest type where there are updates."""
 
     def __post_init__(self) -> None:
         moving = (r.points for r in self.reads if any(s.var is not None or not s.known for s in r.spans))
@@ -81,6 +87,17 @@ class StageFacts:
         object.__setattr__(self, "passes", bool(self.updates) and once)
         object.__setattr__(self, "read_of", {r.producer: r for r in self.reads})
         object.__setattr__(self, "loads", sum(moving))
+        object.__setattr__(self, "arithmetic", arithmetic_cost(self.operations))
+        object.__setattr__(self, "common_bytes", self.computed_bytes if self.updates else self._common_bytes())
+
+    def _common_bytes(self) -> int:
+        counts = {int(type_[1:]) // 8: cost_of_values(operations) for type_, operations in self.typed}
+        within, most = 0.0, sum(counts.values())
+        for size in sorted(counts):
+            within += counts[size]
+            if 4 * within >= 3 * most:
+                return size
+        return self.computed_bytes
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]

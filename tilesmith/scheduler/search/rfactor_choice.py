@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 
-from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.access_functions import Span, variable
 from tilesmith.scheduler.analysis.dependence import combination
@@ -62,7 +61,7 @@ def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
 
 
 def _is_candidate(stage: StageFacts) -> bool:
-    return bool(stage.updates) or arithmetic_cost(stage.operations) >= PARAMS.rfactor_least_operations
+    return bool(stage.updates) or stage.arithmetic >= PARAMS.rfactor_least_operations
 
 
 def _spans(read: Read) -> Sequence[tuple[Span, ...]]:
@@ -152,7 +151,7 @@ class _Choice:
         for number, definition in enumerate(reductions(stage)):
             terms = prod(at.trips(r) for r in definition.domain)
             if isinstance(definition, Reduce):
-                work = max(terms, arithmetic_cost(facts.operations)) * facts.root_points
+                work = max(terms, facts.arithmetic) * facts.root_points
                 yield _Target(number, definition, work)
             else:
                 free = prod(facts.extent(d) for d, e in zip(stage.dims, definition.at, strict=True) if e == Var(d))

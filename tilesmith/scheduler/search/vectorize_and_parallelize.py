@@ -8,7 +8,6 @@ from math import prod
 from typing import Any
 
 from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
-from tilesmith.cost_models.taco2019 import arithmetic_cost, cost_of_values
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, is_permuted
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
@@ -233,7 +232,7 @@ def _inside_vectors(members: Members, name: str, dims: Sequence[str], outermost:
     along it; None where all that is little."""
     stage = members.facts.stages[name]
     inside = [d for d in dims if d not in outermost and stage.extent(d) > 1]
-    if stage.updates or not inside or arithmetic_cost(stage.operations) < PARAMS.inside_vectors_least_operations:
+    if stage.updates or not inside or stage.arithmetic < PARAMS.inside_vectors_least_operations:
         return None
     apart = work_apart(members.facts.definitions[name])
     most, dim = max((apart[d], d) for d in inside)
@@ -262,7 +261,7 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
     None of less than two lanes."""
     if stage.row is None:
         return None
-    work = stage.root_points * max(1.0, arithmetic_cost(stage.operations))
+    work = stage.root_points * max(1.0, stage.arithmetic)
     lanes = lanes_along(stage.extent(stage.row), work, computed_bytes, platform)
     return Vector(stage.row, lanes) if lanes else None
 
@@ -280,7 +279,7 @@ def wide_vector_of(
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
-    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), _common_bytes(stage))
+    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), stage.common_bytes)
     most, extent = vector.lanes * platform.vector_unit.registers_per_value, stage.extent(vector.dim)
     sums = vector.lanes if not registers_of_sum else most
     while sums > vector.lanes and sums // vector.lanes - 1 + registers_of_sum > platform.vector_registers:
@@ -291,18 +290,6 @@ def wide_vector_of(
             break
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
-
-
-def _common_bytes(stage: StageFacts) -> int:
-    """The fewest bytes that three quarters of a stage's operations are done in: those of a pattern of bits, whose parts
-    are bytes until they are joined. Those of the widest type where it has updates."""
-    counts = {int(type_[1:]) // 8: cost_of_values(operations) for type_, operations in stage.typed}
-    within = 0.0
-    for size in sorted(counts) if not stage.updates else ():
-        within += counts[size]
-        if 4 * within >= 3 * sum(counts.values()):
-            return size
-    return stage.computed_bytes
 
 
 def _registers_of_sum(facts: Facts, name: str, platform: Platform) -> float:

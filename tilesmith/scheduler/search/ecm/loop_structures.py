@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
-from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, How
 from tilesmith.scheduler.features.fusion_group import Members
@@ -190,7 +189,7 @@ def _again(members: Members, name: str, places: Callable[[str], float]) -> tuple
     reads = ((places(c), stages[c].read_of[name]) for c in members.consumers[name])
     read = sum(times * max(1.0, r.points, r.executed, r.evaluated) for times, r in reads)
     load, store = members.facts.core.balance.load_operations, members.facts.core.balance.store_operations
-    own = arithmetic_cost(stages[name].operations) + stages[name].loads * load
+    own = stages[name].arithmetic + stages[name].loads * load
     return read, read * own, _free_points(members, name) * (own + store) + read * load
 
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel
-from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.features.column_walks import has_columns
 from tilesmith.scheduler.features.execution_mode import Running
@@ -129,7 +128,7 @@ class Pricing:
         where that is little work."""
         output, stages = self.facts.stages[members.output], self.facts.stages
         sizes = {d: output.extent(d) for d in tiled_dims(output)}
-        work = sum(stages[n].root_points * (1 + arithmetic_cost(stages[n].operations)) for n in members.names)
+        work = sum(stages[n].root_points * (1 + stages[n].arithmetic) for n in members.names)
         if work >= self.facts.core.balance.fork_operations:
             dim = dim_of(order.loops[-1])
             multiple = self.sizing(members).axes.multiple_of(dim, dim_of(order.loops[order.innermost]))

@@ -8,7 +8,6 @@ from math import inf
 from typing import NamedTuple
 
 from tilesmith.cost_models.interface import CostModel
-from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.features.fusion_group import members_of
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
@@ -95,7 +94,7 @@ class Grouping:
     def _computes_again(self, tiling: Tiling) -> bool:
         """True if halos and what is inlined are a good part of the work."""
         stages = (self.facts.stages[name] for name in tiling.members.names)
-        once = sum(arithmetic_cost(s.operations) * s.root_points for s in stages)
+        once = sum(s.arithmetic * s.root_points for s in stages)
         return tiling.total > PARAMS.much_again_share * once
 
     def _cut(self, segment: Segment, whole: Tiling | Infeasible) -> dict[str, Tiling | Infeasible]:
@@ -284,7 +283,7 @@ def _is_read_whole(facts: Facts, name: str) -> bool:
     """True if every point of every consumer reads the stage as a whole, and it is long in the making (a histogram of
     an image): no tile should do it again."""
     stage = facts.stages[name]
-    if stage.root_points * arithmetic_cost(stage.operations) < facts.core.balance.fork_operations:
+    if stage.root_points * stage.arithmetic < facts.core.balance.fork_operations:
         return False
     reads = [facts.stages[c].read_of[name] for c in facts.graph.consumers[name]]
     return all(s.var is None for read in reads for s in read.spans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tilesmith.cost_models.taco2019 import arithmetic_cost, cost_of_values
+from tilesmith.cost_models.taco2019 import cost_of_values
 from tilesmith.scheduler.features.fusion_group import Members
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.pipeline_features import StageFacts
@@ -61,7 +61,7 @@ def inline_trivial(members: Members, choices: Mapping[str, Choice], order: LoopO
             continue
         for producer in producers:
             result[producer] = taken_over(result[producer], levels, name, order)
-        arithmetic, loads = arithmetic_cost(stage.operations), stage.loads
+        arithmetic, loads = stage.arithmetic, stage.loads
         result[name] = Choice(None, f"trivial: arithmetic of {arithmetic:g} a point against {loads:g} loads", ALG2)
         inlined.add(name)
     return nested(members, bounded(members, result, order), order)
@@ -112,7 +112,7 @@ def _most_loads(members: Members, name: str) -> float:
 
 def is_cheap(stage: StageFacts) -> bool:
     """True if arithmetic costs no more than loads, a point."""
-    return arithmetic_cost(stage.operations) <= stage.loads
+    return stage.arithmetic <= stage.loads
 
 
 def is_trivial_shared(stage: StageFacts) -> bool:
