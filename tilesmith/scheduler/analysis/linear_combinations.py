@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
 
@@ -50,6 +51,10 @@ class Coefficient:
         return not type.is_float or not n or (d <= n * _LARGEST and n <= d * _LARGEST)
 
 
+ITSELF = Coefficient()
+"""Once."""
+
+
 class Term(NamedTuple):
     """`coefficient` times `body`."""
 
@@ -66,7 +71,7 @@ def terms(e: Expr) -> tuple[Term, ...]:
     """The terms of a sum, left to right: brackets are opened, coefficients multiplied out. Exact for integers, as all
     of it has one type and wraps; floats are rounded elsewhere."""
     found: list[Term] = []
-    pending = [(e, Coefficient())]
+    pending = [(e, ITSELF)]
     while pending:
         t = term(*pending.pop())
         if isinstance(t.body, Binary) and is_sum(t.body):
@@ -77,9 +82,8 @@ def terms(e: Expr) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def term(e: Expr, scale: Coefficient | None = None) -> Term:
+def term(e: Expr, scale: Coefficient = ITSELF) -> Term:
     """`scale` times `e`, with the coefficients of `e` in the scale: what is left is no product with one."""
-    scale = scale or Coefficient()
     while True:
         match e:
             case Unary(op="-", operand=operand):
@@ -107,7 +111,7 @@ def coefficient(e: Expr) -> Coefficient | None:
     """`e` as a coefficient; None where it depends on a dim or on a variable of a reduction."""
     match e:
         case Const(value=value):
-            return Coefficient(Fraction(value)) if isfinite(value) else Coefficient(ONE, (e,))
+            return _times(value) if isfinite(value) else Coefficient(ONE, (e,))
         case Var():
             return None
         case ParamRef() | InputBound():
@@ -118,11 +122,16 @@ def coefficient(e: Expr) -> Coefficient | None:
         case Cast(operand=operand, type=type) if type.is_float and isinstance(c := fold(operand), Const):
             return coefficient(number(Fraction(c.value), type)) if isfinite(c.value) else Coefficient(ONE, (e,))
         case Access(indices=indices):
-            if any(isinstance(i, Var) for i in indices):  # as of most
+            if any(isinstance(i.left if isinstance(i, Binary) else i, Var) for i in indices):  # as of most
                 return None
             if all(isinstance(i, Const) for i in indices):
                 return Coefficient(ONE, (e,))
     return None if any(isinstance(n, Var) for n in walk(e)) else Coefficient(ONE, (e,))
+
+
+@lru_cache(maxsize=4096)
+def _times(value: float) -> Coefficient:
+    return Coefficient(Fraction(value))
 
 
 def difference(a: Expr, b: Expr) -> int | None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from tilesmith.scheduler.analysis.linear_combinations import (
+    ITSELF,
     ONE,
     Coefficient,
     Term,
@@ -108,7 +109,7 @@ def _windows(stage: Stage, value: Expr) -> Iterator[tuple[Expr, int, Window]]:
             inside = [t.body for t in parts]
         elif isinstance(e, Call) and e.function in ("min", "max"):
             inside = _operands(e)
-            parts = tuple(Term(Coefficient(), part) for part in inside)
+            parts = tuple(Term(ITSELF, part) for part in inside)
             yield from ((e, n, w) for n, w in enumerate(_of_terms(stage, e, e.function, parts)))
         elif isinstance(e, Reduce):
             reduced = _of_reduction(stage, e)
@@ -303,7 +304,7 @@ class _Reduced(Window):
 def _of_reduction(stage: Stage, e: Reduce) -> Window | None:
     domain, guarded = list(e.domain), e.where is not None
     outer: list[Expr] = []
-    inner, scale = e.body, Coefficient()
+    inner, scale = e.body, ITSELF
     while True:
         if e.op == "sum":
             part = term(inner, scale)
@@ -369,7 +370,7 @@ def _is_constant(r: RVar) -> bool:
 def _factors(body: Expr, dims: Set[str], variables: Collection[str]) -> tuple[list[Expr], list[Expr], Coefficient]:
     """The factors of a product that depend on `dims`, those that depend on `variables` and, where others depend on
     several dims, on one of these at most, and what the others are together."""
-    scale = Coefficient()
+    scale = ITSELF
     core: list[Expr] = []
     weights: list[Expr] = []
     factors = _factors_of(body)
