@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilesmith.cost_models.amounts import Amount
+from tilesmith.cost_models.amounts import Amount, summed
 from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
 from tilesmith.cost_models.interface import Breakdown, StageCost, Term
 from tilesmith.cost_models.operations import Operations
@@ -68,9 +68,14 @@ class Taco2019:
 
     def total(self, counts: GroupCounts, platform: Platform) -> Amount:
         """The cost of a group, all of it together."""
-        return self.price(counts, platform).total
+        return summed([summed(_parts(s, platform)) for s in counts.stages])
 
     def _stage(self, s: StageCounts, group: str, platform: Platform) -> StageCost:
-        loads = sum((load_cost(load, platform.prefetcher) for load in s.loads if load.external), 0.0)
-        recompute = (s.points - s.root_points) * arithmetic_cost(s.operations)
-        return StageCost(s.stage, group, (Term("load", platform.load_weight * loads), Term("recompute", recompute)))
+        load, recompute = _parts(s, platform)
+        return StageCost(s.stage, group, (Term("load", load), Term("recompute", recompute)))
+
+
+def _parts(s: StageCounts, platform: Platform) -> tuple[Amount, Amount]:
+    """The cost of a stage's loads, and of what it computes more than once."""
+    loads = sum((load_cost(load, platform.prefetcher) for load in s.loads if load.external), 0.0)
+    return platform.load_weight * loads, (s.points - s.root_points) * arithmetic_cost(s.operations)

@@ -70,15 +70,17 @@ class Planner(Pricing):
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
         and the others are not sketched."""
-        unknown = [s for s in segments if s not in self.costs]
+        known = [self.costs.get(s) for s in segments]
+        unknown = [s for s, cost in zip(segments, known, strict=True) if cost is None]
         for segment in unknown:
             self._asked(segment)
-        total = sum(self.costs[s] for s in segments if s in self.costs) if unknown else 0.0
-        for segment in sorted(unknown, key=self._points, reverse=True):
-            if total > most:
-                return inf
-            total += self.cost(segment)
-        found = sum([self.costs[s] for s in segments])
+        found = sum([cost for cost in known if cost is not None])
+        if unknown:
+            for segment in sorted(unknown, key=self._points, reverse=True):
+                if found > most:
+                    return inf
+                found += self.cost(segment)
+            found = sum([self.costs[s] if cost is None else cost for s, cost in zip(segments, known, strict=True)])
         return found if found <= most else inf
 
     def paper_cost(self, segment: Segment) -> float:
