@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from random import Random
 from typing import Literal
@@ -14,6 +15,7 @@ from tilesmith.cost_models import Ecm
 from tilesmith.platforms import Platform
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.expressions import Unary
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
@@ -63,6 +65,25 @@ def test_a_group_is_sketched_in_the_kinds_that_led_when_it_was_first_asked_for()
     fresh, _ = search_of(pipelines.load("harris"))
     assert found == [fresh.planner.cost(s) for s in fresh.segments(forced)]
     assert planner.planned == planned
+
+
+def test_groups_that_are_the_same_in_another_variant_are_priced_once() -> None:
+    search, roots = search_of(pipelines.load("harris"))
+    cost, before = search.cost(roots), search.planner
+    last = search.facts.graph.stages[-1]
+    changed = tuple(
+        replace(s, values=(Unary("-", s.values[0], s.types[0]),)) if s.name == last else s
+        for s in search.facts.pipeline.stages
+    )
+    facts = gather(replace(search.facts.pipeline, stages=changed), before=search.facts)
+    after = PartitionSearch(facts, Planner(facts, MACHINE, Ecm(), False, lambda: False, before=before))
+    fresh = PartitionSearch(facts, Planner(facts, MACHINE, Ecm(), False, lambda: False))
+    assert after.cost(roots) == fresh.cost(roots) != cost
+    assert after.planner.planned == fresh.planner.planned
+    own = [s.output for s in after.segments(roots) if after.planner.sketches[s] is not before.sketches[s]]
+    assert own == [last]
+    others = [s for s in after.segments(roots) if s.output != last]
+    assert [after.planner.plans(s)[0].total for s in others] == [fresh.planner.plans(s)[0].total for s in others]
 
 
 @pytest.mark.parametrize("name", ["local_laplacian", "lens_blur", "camera_pipe"])

@@ -19,6 +19,11 @@ def circulating_bytes(members: Members) -> float:
     return float(whole - _bytes(facts, inside) + _bytes(facts, more - ends))
 
 
+def circulate_alike(a: Facts, b: Facts) -> bool:
+    """True if what goes in and out of two pipelines is as many bytes."""
+    return _ends(a)[0] == _ends(b)[0]
+
+
 @once
 def _ends(facts: Facts) -> tuple[int, frozenset[str]]:
     """The bytes and the names of all inputs and outputs of the pipeline."""

@@ -11,6 +11,7 @@ from tilesmith.scheduler.features.column_walks import has_columns
 from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.pipeline_features import StageFacts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
+from tilesmith.scheduler.features.unchanged_groups import is_unchanged
 from tilesmith.scheduler.ir.schedule.schedule import dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
 from tilesmith.scheduler.search.ecm.moves import WAYS, whole_rows
@@ -133,16 +134,29 @@ class Planner(Pricing):
         """One plan a shape, in strips, best first."""
         found = self.sketches.get(segment)
         if found is None:
-            plans = sorted(self._sketch(segment, self._asked(segment)), key=lambda p: p.total)
-            found = self.sketches[segment] = tuple(plans)
+            kinds = self._asked(segment)
+            found = self._sketched_before(segment, kinds)
+            if found is None:
+                found = tuple(sorted(self._sketch(segment, kinds), key=lambda p: p.total))
+            self.sketches[segment] = found
         return found
 
+    def _sketched_before(self, segment: Segment, kinds: tuple[Kind, ...]) -> tuple[GroupCandidate, ...] | None:
+        """The plans of these kinds of a segment that was the same `before`; None where it was not, or had others."""
+        before = self.before
+        while before is not None:
+            found = before.sketches.get(segment) if before.asked.get(segment) == kinds else None
+            if found is not None and is_unchanged(self.facts, before.facts, segment.names):
+                return found
+            before = before.before
+        return None
+
     def _asked(self, segment: Segment) -> tuple[Kind, ...]:
-        """The kinds of shape of a segment: those that led when it was first asked for."""
+        """The kinds of shape of a segment: those that led when it was first asked for. A stage alone has but one."""
         found = self.asked.get(segment)
         if found is None:
             self.planned += len(segment.names)
-            found = self.asked[segment] = self.kinds
+            found = self.asked[segment] = self.kinds if len(segment.names) > 1 else KINDS[:1]
         return found
 
     def _points(self, segment: Segment) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel
@@ -77,7 +78,8 @@ class Settled:
 
 @dataclass
 class Pricing:
-    """Prices by one cost model for one platform; what sizes a group may have is worked out once."""
+    """Prices by one cost model for one platform; what sizes a group may have is worked out once. Groups whose facts are
+    those of `before`, as they are the same there, are priced there."""
 
     facts: Facts
     platform: Platform
@@ -87,6 +89,7 @@ class Pricing:
     sizings: dict[Segment, Sizing] = field(default_factory=dict, kw_only=True)
     countings: dict[Segment, TimedCounting] = field(default_factory=dict, kw_only=True)
     placed: dict[Hashable, Placement] = field(default_factory=dict, kw_only=True)
+    before: Self | None = field(default=None, kw_only=True)
 
     def priced(
         self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
@@ -96,12 +99,16 @@ class Pricing:
         return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
 
     def _counting(self, segment: Segment, members: Members) -> TimedCounting:
+        if self.before is not None and members.facts is not self.facts:
+            return self.before._counting(segment, members)
         found = self.countings.get(segment)
         if found is None:
             found = self.countings[segment] = TimedCounting(members, self.platform, self.strict, self.placed)
         return found
 
     def sizing(self, members: Members) -> Sizing:
+        if self.before is not None and members.facts is not self.facts:
+            return self.before.sizing(members)
         segment = Segment(members.output, members.names, members.shared)
         found = self.sizings.get(segment)
         if found is None:

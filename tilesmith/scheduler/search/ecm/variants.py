@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from types import MappingProxyType
 
 from tilesmith.cost_models.taco2019 import Taco2019
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
@@ -26,6 +27,7 @@ from tilesmith.scheduler.search.separable_choice import Separated, separate
 from tilesmith.scheduler.search.taco2019.grouping import AtRoot, Found, Grouping, Segment
 from tilesmith.scheduler.search.tile_sizes import Tiling
 
+NO_TILINGS: Mapping[Segment, Tiling] = MappingProxyType({})
 GroupCandidates = tuple[GroupCandidate, ...]
 """One plan for every group, in the order that they run."""
 
@@ -97,20 +99,17 @@ def explore(q: Question) -> Explored:
     papers = partition_of(q.facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
 
-    def searched(
-        plan: Plan, facts: Facts, start: Partition, known: Mapping[Segment, Tiling], kinds: tuple[Kind, ...] = KINDS
-    ) -> Variant:
-        planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top)
-        search = PartitionSearch(facts, planner)
+    def searched(plan: Plan, start: Partition, planner: Planner) -> Variant:
+        search = PartitionSearch(planner.facts, planner)
         return Variant(plan, search, search.best([start]))
 
     def with_outputs_together(v: Variant) -> Variant:
         before, joinings = v.search.facts, together(v.plan.pipeline)
         plan = with_joinings(v.plan, joinings)
         after = gather(plan.pipeline, before.partial, before.strips, before)
-        return searched(plan, after, _with(v.partition, joinings), {})
+        return searched(plan, _with(v.partition, joinings), _planner(q, after, before=v.search.planner))
 
-    plain = searched(q.plan, q.facts, papers, tilings)
+    plain = searched(q.plan, papers, _planner(q, q.facts, tilings))
     as_paper = replace(plain, partition=plain.search.settled(papers))
     if q.final:
         return Explored((plain,), as_paper, papers, Separated(q.plan, q.facts))
@@ -119,13 +118,26 @@ def explore(q: Question) -> Explored:
     if separated.plan.schedule.separations and not q.deadline.expired():
         # where fused rows are best, they are with more steps to fuse
         fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
-        variants.append(searched(separated.plan, separated.facts, plain.partition, {}, fused))
+        planner = _planner(q, separated.facts, kinds=fused, before=plain.search.planner)
+        variants.append(searched(separated.plan, plain.partition, planner))
     if together(q.facts.pipeline) and not q.deadline.expired():
         variants += [with_outputs_together(v) for v in variants]
     if not q.deadline.expired():
         variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
         variants += _with_packings_for_factors(q, plain)
     return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
+
+
+def _planner(
+    q: Question,
+    facts: Facts,
+    known: Mapping[Segment, Tiling] = NO_TILINGS,
+    kinds: tuple[Kind, ...] = KINDS,
+    before: Planner | None = None,
+) -> Planner:
+    return Planner(
+        facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top, before=before
+    )
 
 
 def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
@@ -173,7 +185,7 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     gone = {f.partial for f in factors if f not in kept}
     plan, facts = _facts_with(q, kept)
     partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
-    planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, {}, wanted=q.top)
+    planner = _planner(q, facts)
     other = _with_packings(q, Variant(plan, PartitionSearch(facts, planner), partition), copies)
     # beside partial results it matters little which group a stage is in
     alone = Partition(other.partition.outputs | packed, other.partition.inlined - packed)
@@ -216,8 +228,7 @@ def _with_packings(q: Question, v: Variant, copies: tuple[Packing, ...]) -> Vari
     before, plan = v.search.facts, with_packings(v.plan, copies)
     partial = before.partial | {p.packed for p in copies}  # computed where it is read, a copy would be none
     facts = gather(plan.pipeline, partial, before.strips, before)
-    kinds = v.search.planner.kinds
-    planner = Planner(facts, q.platform, q.model, q.strict, q.deadline.expired, {}, kinds=kinds, wanted=q.top)
+    planner = _planner(q, facts, kinds=v.search.planner.kinds, before=v.search.planner)
     search = PartitionSearch(facts, planner)
     return Variant(plan, search, search.settled(v.partition))
 
