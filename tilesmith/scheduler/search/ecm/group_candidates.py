@@ -11,6 +11,7 @@ from tilesmith.scheduler.features.column_walks import has_columns
 from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.pipeline_features import StageFacts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
+from tilesmith.scheduler.features.stages_alike import but_for_names
 from tilesmith.scheduler.features.unchanged_groups import is_unchanged
 from tilesmith.scheduler.ir.schedule.schedule import dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
@@ -30,7 +31,8 @@ class Planner(Pricing):
     """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
-    `asked` has the kinds of shape of every segment whose cost was asked for, and `planned` counts their stages."""
+    `asked` has the kinds of shape of every segment whose cost was asked for, and `planned` counts their stages; `alike`
+    has a stage alone for each key of those that are the same but for names."""
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Planner(Pricing):
     papers: dict[Segment, GroupCandidate] = field(default_factory=dict)
     settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
     asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
+    alike: dict[Hashable, Segment] = field(default_factory=dict)
     planned: int = 0
     wanted: int = 1
     kinds: tuple[Kind, ...] = KINDS
@@ -53,7 +56,7 @@ class Planner(Pricing):
         costs less than `least`, the first few."""
         found = self.known.get(segment)
         if found is None:
-            found = self.known[segment] = self._sized(segment, self.cost(segment) >= least)
+            found = self.known[segment] = self._worked_out(segment, self.cost(segment) >= least)
         return found
 
     def cost(self, segment: Segment) -> float:
@@ -204,6 +207,25 @@ class Planner(Pricing):
             if all(any(members.followed(s.name, d) == along for d in s.dims) for s in updated):
                 return order
         return orders[0]
+
+    def _worked_out(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
+        """The plans of a segment; those of a stage alone are the ones of another that is the same but for names."""
+        if len(segment.names) > 1 or segment in self.paper:
+            return self._sized(segment, further)
+        key = (but_for_names(self.facts, segment.output), further)
+        other = self.alike.setdefault(key, segment)
+        if other == segment:
+            return self._sized(segment, further)
+        return tuple(self._as_of_other(segment, p) for p in self.known[other])
+
+    def _as_of_other(self, segment: Segment, plan: GroupCandidate) -> GroupCandidate:
+        """The plan of a stage alone for one that is the same but for names."""
+        members, sized = self._sketched(segment)[0].members, plan.sized
+        if sized is None or members is None:
+            return self._at_root(segment)
+        of = sized.shape
+        shape = replace(shape_of(members, of.order, {}), stream=of.stream, prefetch=of.prefetch)
+        return GroupCandidate(segment, plan.total, members, replace(sized, shape=shape), plan.kind)
 
     def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
         """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
