@@ -11,7 +11,7 @@ from support.lowered_values import execute_body
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.platforms.core import Prefetch as CorePrefetch
-from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Scope
 from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
 from tilesmith.scheduler.ir.loop.ops import Load, Lookup
@@ -19,7 +19,8 @@ from tilesmith.scheduler.ir.loop.program import Define, Prefetch, Statement
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.loop_passes.dead_code import prune
-from tilesmith.scheduler.lowering.memory import ask_ahead, load, store, streams
+from tilesmith.scheduler.lowering import memory
+from tilesmith.scheduler.lowering.memory import _offset, ask_ahead, load, store, streams
 from tilesmith.scheduler.lowering.prefetches import Ahead
 
 
@@ -33,6 +34,19 @@ def test_every_other_element_is_picked_of_two_vectors() -> None:
 %f_0_0 = shuffle %f_0, %f_1 [0, 2, 4, 6, 9, 11, 13, 15] : f32x8
 """.strip().splitlines()
     )
+
+
+def test_neighbours_of_a_row_are_placed_once_a_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = []
+
+    def offset(b: Builder, of: Buffer, d: int, at: Index) -> Index:
+        placed.append(at)
+        return _offset(b, of, d, at)
+
+    monkeypatch.setattr(memory, "_offset", offset)
+    p = pipeline("f(x, y + 2) + f(x + 3, y + 2) + f(x, y)", dims=("x", "y"))
+    evaluated(p)
+    assert len(placed) == 2, "one row for two of the reads"
 
 
 def test_far_apart_elements_are_gathered() -> None:

@@ -43,11 +43,20 @@ def _named(b: Builder, at: Index, hint: str) -> Index:
 
 
 def _row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Pointer:
-    """The row pointer that all dims but the unit dim lead to; of that only its origin is taken off here."""
-    offset = const(0)
-    for d, lane in enumerate(lanes):
-        offset = offset - buffer.origin[d] if d == buffer.unit else offset + _offset(b, buffer, d, lane.base)
-    return b.row(buffer, offset)
+    """The row pointer that all dims but the unit dim lead to; of that only its origin is taken off here. Neighbours
+    along the row, and who asks ahead for them, have the same."""
+
+    def make() -> tuple[Pointer, Buffer]:
+        offset = const(0)
+        for d, lane in enumerate(lanes):
+            offset = offset - buffer.origin[d] if d == buffer.unit else offset + _offset(b, buffer, d, lane.base)
+        return b.row(buffer, offset), buffer
+
+    across = [lane.base for d, lane in enumerate(lanes) if d != buffer.unit]
+    found = b.remember(b.depth, ("lanes", id(buffer), *across), make)
+    assert isinstance(found, tuple)
+    row: Pointer = found[0]
+    return row
 
 
 def _offset(b: Builder, buffer: Buffer, d: int, at: Index) -> Index:
