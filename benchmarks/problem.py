@@ -64,13 +64,11 @@ def at_estimates(pipeline: Pipeline, seed: int = 0) -> Problem:
 def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, use_estimates: bool = True) -> Problem:
     """The problem of computing those regions of the outputs."""
     params = {p.name: p.default if p.default is not None else p.type.numpy.type(1).item() for p in pipeline.params}
-    regions: dict[str, Region] = {}
-    # Those that may have any size first: what is required of the others may depend on it.
-    for i in sorted(pipeline.inputs, key=lambda i: i.boundary is None):
-        estimate = pipeline.estimate(i.name) if use_estimates else None
-        if estimate is not None:
-            regions[i.name] = estimate
-        elif i.boundary is not None:
+    estimates = dict(pipeline.estimates) if use_estimates else {}
+    regions: dict[str, Region] = {i.name: estimates[i.name] for i in pipeline.inputs if i.name in estimates}
+    # Those that may have any size come first: what is required of the others may depend on it.
+    for i in sorted((i for i in pipeline.inputs if i.name not in regions), key=lambda i: i.boundary is None):
+        if i.boundary is not None:
             regions[i.name] = _like_outputs(pipeline, i, outputs, params)
         else:
             required = required_regions(normalise(pipeline), outputs, params, regions)
