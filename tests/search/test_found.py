@@ -83,3 +83,19 @@ def test_a_stage_in_the_row_of_vectors_has_no_loop_inside_of_its_own_vectors() -
     (wide,) = [p for g in schedule.groups for p in g.placements if p.stage == "wide"]
     assert (wide.compute, wide.store, wide.order) == ("x.inner", "x.outer", ("x", "y"))
     assert wide.vector is not None
+
+
+def test_a_stage_that_ends_a_chain_is_computed_outside_of_all_its_readers() -> None:
+    """A softmax of bytes: `e` is read by the sum of a row, which is computed further out, and by the rows' values."""
+    row = {"domain": {"r": [0, "input.extent.x"]}, "at": ["y"]}
+    stages = [
+        {"name": "top", "dims": ["y"], "value": "uint8(0)", "updates": [{**row, "value": "max(top(y), input(r, y))"}]},
+        {"name": "table", "dims": ["i"], "value": "sat_int16(round(32767.0 * exp((0.0 - float32(i)) / 16.0)))"},
+        {"name": "e", "dims": ["x", "y"], "value": "table(top(y) - input(x, y))"},
+        {"name": "total", "dims": ["y"], "value": "0", "updates": [{**row, "value": "total(y) + int32(e(r, y))"}]},
+        {"name": "part", "dims": ["y"], "value": "255.0 / float32(total(y))"},
+        {"name": "out", "dims": ["x", "y"], "value": "sat_uint8(round(float32(e(x, y)) * part(y)))"},
+    ]  # fmt: skip
+    for vector_bytes in (32, 64):
+        host = machine(threads=1, vector_bytes=vector_bytes)
+        scheduled(stages, [[0, 1000], [0, 64]], host, SearchOptions("default"), type="uint8", dims=["x", "y"])

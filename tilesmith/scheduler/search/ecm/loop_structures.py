@@ -139,7 +139,7 @@ def fuse_rows(
         where = "its window rotates in registers" if registers else "its rows stay in a ring"
         reason = f"{choices[name].reason}; computed once a vector, {where}"
         result[name] = Choice(Levels(at, levels.store, registers), reason, choices[name].source)
-    return result if rotating else None
+    return nested(members, result, order) if rotating else None
 
 
 def _compute(choice: Choice) -> int | None:
@@ -157,7 +157,7 @@ def neighbours(members: Members, shape: Shape, name: str, platform: Platform) ->
             for producer in local_producers(members, name):  # what slid along is the producers' to keep
                 if choices[producer].levels is None:
                     changed[producer] = taken_over(choices[producer], own, name, order)
-        allowed = bounded(members, nested(members, changed, order), order)
+        allowed = nested(members, bounded(members, changed, order), order)
         if _rows_together(members, allowed, order, platform):
             yield shape_of(members, order, allowed)
 
