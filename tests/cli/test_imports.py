@@ -52,6 +52,10 @@ def sized(width):
 
 def failing():
     raise ValueError("no idea")
+
+
+def empty():
+    return hl.Func("empty")
 """
 
 
@@ -100,6 +104,7 @@ def test_what_is_not_quite_the_same_is_noted(file):
         ("sized", "needs arguments"),
         ("failing", "failed: ValueError: no idea"),
         ("failing", "theirs.py:42"),
+        ("empty", "empty: an output that nothing defines"),
         ("blurr", "did you mean 'blur'?"),
     ],
 )  # fmt: skip

@@ -388,6 +388,13 @@ def test_hints() -> None:
     }
 
 
+def test_what_is_declared_wrong_is_still_what_was_meant() -> None:
+    wrong = {**changed(put("/inputs/0/type", "unit8"))}
+    name = wrong["inputs"][0]["name"]
+    wrong["stages"][0]["value"] = f"{name}x(x, y)"
+    assert f"did you mean {name!r}?" in [p.hint for p in problems(wrong)]
+
+
 def test_a_key_like_no_other_is_told_all_there_are() -> None:
     (problem,) = problems(changed(put("/inputs/0/pixels", 1)))
     assert problem.hint == "the keys here are name, type, dims, boundary, storage, region, values"

@@ -34,6 +34,11 @@ def _problems(document: dict[str, Any]) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
+@pytest.mark.parametrize("call", ["u8(img(x, y))", "hl.u8(img(x, y))", "np.ubyte(img(x, y)) + byte(img(x, y))"])
+def test_types_of_other_tools_that_are_called(call: str) -> None:
+    assert "a type is a function: write uint8(value)" in [p.hint for p in _problems(_document(call))]
+
+
 @pytest.mark.parametrize("call", ["clip(img(x, y), 0, 9)", "np.clip(img(x, y), 0, 9)"])
 def test_functions_of_other_tools_by_any_prefix(call: str) -> None:
     assert [p.hint for p in _problems(_document(call))] == ["write clamp(value, low, high)"]

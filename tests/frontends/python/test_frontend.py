@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import math
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,17 @@ def test_functions_of_numpy_on_terms_are_those_of_the_language() -> None:
         str(sum(np.array([1.0, 2.0]) * a)): "1.0 * a(x, y) + 2.0 * a(x, y)",
     }
     assert list(told) == list(told.values())
+
+
+def test_roundings_of_python_are_those_of_the_language() -> None:
+    a = Image("a", float32, x, y)[x, y]
+    told = [str(f(a)) for f in (round, math.floor, math.ceil, math.trunc)]
+    assert told == ["round(a(x, y))", "floor(a(x, y))", "ceil(a(x, y))", "trunc(a(x, y))"]
+
+
+def test_a_boundary_by_its_name_is_told_what_it_is() -> None:
+    with pytest.raises(TypeError, match=r"a boundary is repeat_edge, .* not 'repeat_edge'"):
+        Image("a", float32, x, y, boundary="repeat_edge")  # type: ignore[arg-type]
 
 
 def test_functions_of_numpy_that_the_language_has_not() -> None:

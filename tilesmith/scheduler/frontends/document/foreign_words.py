@@ -137,7 +137,9 @@ TYPES = {
 
 def function(name: str) -> str | None:
     """The hint for a function of another tool, None for one that is not known here."""
-    return FUNCTIONS.get(name.rpartition(".")[2].lower())
+    last = name.rpartition(".")[2].lower()
+    conversion = TYPES.get(last)
+    return FUNCTIONS.get(last) or (f"a type is a function: write {conversion}(value)" if conversion else None)
 
 
 def boundary(kind: str) -> str | None:

@@ -191,7 +191,9 @@ class Builder(Context):
         elif name in self.variables or name in self.names.params:
             self.problem("unknown_function", f"{name!r} is a number and cannot be called.", node)
         else:
-            hint = foreign_words.function(name) or close_to(name, [*self.names.readables, *FUNCTIONS, *REDUCTIONS])
+            hint = foreign_words.function(name) or close_to(
+                name, [*self.names.readables, *sorted(self.names.broken), *FUNCTIONS, *REDUCTIONS]
+            )
             self.problem("unknown_function", f"No input, stage or function is called {name!r}.", node, hint)
         return None
 

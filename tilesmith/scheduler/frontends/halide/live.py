@@ -140,6 +140,8 @@ def funcs_of(whole: Live) -> dict[str, Live]:
 def serialized(whole: Live) -> tuple[HalideProgram, list[Live]]:
     """A Halide Pipeline as data, and its Parameters. Raises NotExpressible where Halide cannot write it."""
     hl = import_halide()
+    if undefined := [f.name() for f in whole.outputs() if not f.defined()]:
+        raise NotExpressible([Obstacle(plain(name), "", "an output that nothing defines") for name in undefined])
     try:
         data, parameters = hl.serialize_pipeline(whole, get_params=True)
         return read(bytes(data)), list(parameters.values())

@@ -288,6 +288,9 @@ def _read(source: Image | Stage, indices: Indices) -> Term:
 def _boundary(
     b: Boundary, domain: Sequence[tuple[Operand, Operand]] | None
 ) -> tuple[dict[str, Any], frozenset[Source]]:
+    if not isinstance(b, Boundary):
+        kinds = "repeat_edge, repeat_image, mirror_image, mirror_interior or constant(value)"
+        raise TypeError(f"a boundary is {kinds} of tilesmith.language, not {b!r}")
     pairs = [[as_term(end) for end in pair] for pair in domain or ()]
     entry: dict[str, Any] = {"kind": b.kind}
     if b.value is not None:

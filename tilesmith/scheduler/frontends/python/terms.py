@@ -164,6 +164,18 @@ class Term:
     def __abs__(self) -> Term:
         return call("abs", self)
 
+    def __round__(self) -> Term:
+        return call("round", self)
+
+    def __floor__(self) -> Term:
+        return call("floor", self)
+
+    def __ceil__(self) -> Term:
+        return call("ceil", self)
+
+    def __trunc__(self) -> Term:
+        return call("trunc", self)
+
     def __lt__(self, other: Operand) -> Term:
         return compare("<", self, other)
 
