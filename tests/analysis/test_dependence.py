@@ -208,6 +208,12 @@ def test_no_proof_is_wrong(case: tuple[Stage, Update], rng: random.Random) -> No
                 if a[loop] != b[loop] and all(a[outer] == b[outer] for outer in order[n + 1 :]):
                     assert not writes & also
                     assert not writes & reads
+        together = rng.randrange(2, 4)
+        if independent(stage, update, order, loop, together):
+            for (a, writes, _), (b, also, reads) in itertools.product(iterations, repeat=2):
+                if 0 < abs(a[loop] - b[loop]) < together and all(a[outer] == b[outer] for outer in order[n + 1 :]):
+                    assert not writes & also
+                    assert not writes & reads
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -335,6 +341,17 @@ def test_a_scan_is_independent_across() -> None:
     assert proved(stage, update, "r", "x") == "x"
     assert proved(stage, update, "x", "r") == "x"
     assert may_reorder(stage, update, ("x", "r"), strict=True)
+
+
+@pytest.mark.parametrize("moved", [-8, 8])
+def test_neighbours_are_independent_as_far_as_a_recurrence_reaches(moved: int) -> None:
+    """An echo: f(r) of f(r - 8)."""
+    r = RVar("r", number(8), number(100))
+    read = Access("f", (plus(Var("r"), number(moved)),), 0, INT32)
+    update = Update((r,), None, (Var("r"),), (read,))
+    stage = Stage("f", ("i",), (number(0),), (update,), None, ("i",))
+    assert [n for n in (2, 4, 8, 9, 16) if independent(stage, update, ("r",), "r", n)] == [2, 4, 8]
+    assert not independent(stage, update, ("r",), "r")
 
 
 def test_a_histogram_of_each_column_is_independent_across() -> None:

@@ -284,6 +284,9 @@ class _Drawing:
             parallel = loops[-1] if threads and loops and loops[-1] in free and self.chance(0.6) else None
             free = [loop for loop in free if loop != parallel]
             vector = Vector(self.r.choice(free), self.r.choice(LANES)) if free and self.chance(0.7) else None
+            near = [(n, k) for n in loops for k in LANES if n not in free and independent(stage, update, loops, n, k)]
+            if vector is None and any(n != parallel for n, _ in near):  # an echo reads what is further back
+                vector = Vector(*self.r.choice([(n, k) for n, k in near if n != parallel]))
             recurrence = row_recurrence(stage, update, self.strict)
             if recurrence is not None and recurrence.loop == loops[0] and self.chance(0.7):
                 vector = Vector(recurrence.loop, self.r.choice([n for n in LANES if n >= LEAST_LANES]))

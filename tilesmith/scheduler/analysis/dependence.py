@@ -68,13 +68,14 @@ def default_order(stage: Stage, update: Update) -> tuple[str, ...]:
     return (*(r.name for r in update.domain), *(d for d in stage.storage if d in free))
 
 
-def independent(stage: Stage, update: Update, order: tuple[str, ...], loop: str) -> bool:
+def independent(stage: Stage, update: Update, order: tuple[str, ...], loop: str, together: int | None = None) -> bool:
     """True if the iterations of `loop`, those of the loops outside it held, are proved not to touch what another of
-    them writes, whatever the loops inside it do: they may then run at once. `order` is innermost first. Free dims
-    always are. An associative update into one place is not: its sum is no vector."""
+    them writes, whatever the loops inside it do: they may then run at once, or so many neighbours `together`, as the
+    lanes of a vector do: an echo reads what is further back. `order` is innermost first. Free dims always are. An
+    associative update into one place is not: its sum is no vector."""
     held: dict[str, Sign] = dict.fromkeys(order[order.index(loop) + 1 :], 0)
-    system = _system(stage, update)
-    return not any(system.conflict({**held, loop: sign}) for sign in _SIGNS)
+    system, apart = _system(stage, update), None if together is None else together - 1
+    return not any(system.conflict({**held, loop: sign}, apart) for sign in _SIGNS)
 
 
 def may_reorder(stage: Stage, update: Update, order: tuple[str, ...], strict: bool = False) -> bool:
@@ -324,17 +325,17 @@ class _System:
     steps: dict[str, int | None]
     numbers: dict[Expr, int] = field(default_factory=dict)
     variables: dict[Expr, frozenset[str] | None] = field(default_factory=dict)
-    answers: dict[tuple[tuple[str, Sign], ...], bool] = field(default_factory=dict)
+    answers: dict[tuple[int | None, tuple[tuple[str, Sign], ...]], bool] = field(default_factory=dict)
 
-    def conflict(self, ahead: Mapping[str, Sign]) -> bool:
+    def conflict(self, ahead: Mapping[str, Sign], apart: int | None = None) -> bool:
         """True if two iterations may depend on each other of which the second is ahead in the loops as said:
-        the sign of how far. Loops left out may differ by anything."""
-        key = tuple(sorted(ahead.items()))
+        the sign of how far, by `apart` at most. Loops left out may differ by anything."""
+        key = (apart, tuple(sorted(ahead.items())))
         if key not in self.answers:
             runs = all(self.steps[loop] != 0 for loop, sign in ahead.items() if sign)
             own = (self.at, dict[str, Range]())
             others = [own, *(read for read in self.reads if read != own)]
-            self.answers[key] = runs and any(self._meet(place, local, ahead) for place, local in others)
+            self.answers[key] = runs and any(self._meet(place, local, ahead, apart) for place, local in others)
         return self.answers[key]
 
     def meets(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
@@ -345,13 +346,30 @@ class _System:
         """True if the second of two such iterations may read what the first one writes."""
         return any(self._meet(place, local, ahead) for place, local in self.reads)
 
-    def _meet(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
+    def _meet(
+        self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign], apart: int | None = None
+    ) -> bool:
         known: dict[Unknown, Range] = {}
-        rows = [self._equation(a, b, local, ahead, known) for a, b in zip(self.at, place, strict=True)]
+        steps = {loop: self._step(loop, ahead.get(loop), apart) for loop in self.ranges}
+        rows = [self._equation(a, b, local, ahead, steps, known) for a, b in zip(self.at, place, strict=True)]
         return not any(_impossible(row, known) for row in chain(rows, _eliminated(rows, known)))
 
+    def _step(self, loop: str, sign: Sign | None, apart: int | None) -> Range:
+        """Range of iterations by which a loop may be ahead, `apart` at most where it is ahead or back."""
+        most = self.steps[loop]
+        if sign and apart is not None:
+            most = apart if most is None else min(most, apart)
+        least = None if most is None else -most
+        return {None: (least, most), 0: (0, 0), 1: (1, most), -1: (least, -1)}[sign]
+
     def _equation(
-        self, a: _Form, b: _Form, local: dict[str, Range], ahead: Mapping[str, Sign], known: dict[Unknown, Range]
+        self,
+        a: _Form,
+        b: _Form,
+        local: dict[str, Range],
+        ahead: Mapping[str, Sign],
+        steps: Mapping[str, Range],
+        known: dict[Unknown, Range],
     ) -> Row:
         """a - b, the loops of `b` written as those of `a` and how far they are ahead."""
         row: dict[Unknown, int] = {}
@@ -366,7 +384,7 @@ class _System:
             n = self.numbers.setdefault(e, len(self.numbers))
             if isinstance(e, Var) and e.name in self.ranges:
                 add(("same", n), left - right, self.ranges[e.name])
-                add(("step", n), -right, _step(ahead.get(e.name), self.steps[e.name]))
+                add(("step", n), -right, steps[e.name])
             elif self._held(e, ahead):
                 add(("same", n), left - right, self._range(e, local))
             else:
@@ -393,12 +411,6 @@ class _System:
             return local.get(e.name, (None, None))
         ends = interval(e, leaf).numeric
         return (None, None) if ends is None else (int(ends[0]), int(ends[1]))
-
-
-def _step(sign: Sign | None, most: int | None) -> Range:
-    """Range of iterations by which a loop may be ahead; `most` where that is known."""
-    least = None if most is None else -most
-    return {None: (least, most), 0: (0, 0), 1: (1, most), -1: (least, -1)}[sign]
 
 
 def _impossible(row: Row, known: Mapping[Unknown, Range]) -> bool:

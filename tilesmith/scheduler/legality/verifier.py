@@ -96,8 +96,8 @@ class _Context:
         found = sweep(self.stage, loops)
         return (found.dim, found.updates) if found is not None and found.shared else (None, 0)
 
-    def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
-        return independent(self.stage, update, order, loop)
+    def independent(self, update: Update, order: tuple[str, ...], loop: str, together: int | None = None) -> bool:
+        return independent(self.stage, update, order, loop, together)
 
     def along_recurrence(self, update: Update, loops: UpdateLoops) -> bool:
         return along_recurrence(self.stage, update, loops, self.strict) is not None

@@ -44,7 +44,8 @@ class Nest:
 
     `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
     `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions.
-    `own` is the stage that an update reads and writes; `once`: no point may be visited twice. `past` is the buffer,
+    `own` is the stage that an update reads and writes; `once`: no point may be visited twice; `ordered`: points that
+    vectors leave of a row come before and after these as they lie. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
     `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
     towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
@@ -62,6 +63,7 @@ class Nest:
     parallel: str | None = None
     own: str = ""
     once: bool = False
+    ordered: bool = False
     past: tuple[Buffer, tuple[str, ...]] | None = None
     half: Half | None = None
     estimate: Callable[[Index], int] = field(default=lambda _: 1)
@@ -379,23 +381,24 @@ def _row(o: _OpenNest) -> None:
     for name in (first, last, from_, to):
         b.declare(name)
     b.emit(PeelVectors(first, last, from_, to, start, end, lanes, align, tuple(given)))
+    edge = _blocks if by_blocks else _scalars
+    head, tail = (lo, minimum(sym(from_) - 1, hi)), (minimum(sym(to), hi + 1), hi)  # vectors may begin beyond the row
+    if nest.ordered and (evaluator.constraints or align > 1):  # else vectors begin with the row
+        edge(o.part(head))
     begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
     if past is not None:  # whole lines of memory, the first of which may begin before the row
         some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
         before = divide(beyond(b, past[0], past[1]), align)
         begin = begin - b.let(multiply(before, some), f"{dim}_beyond")
-    if nest.back and nest.once:  # whole vectors, none of which is moved back
+    if nest.back and nest.once and not nest.ordered:  # whole vectors, none of which is moved back
         b.emit(Loop(counter, begin, end_at, step, (Let(q, sym(first) + sym(last) - sym(counter)), *body)))
     else:
         seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
         b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
     skip = (sym(from_), sym(to))
-    if by_blocks:
-        for part in (
-            (lo, minimum(sym(from_) - 1, hi)),
-            (minimum(sym(to), hi + 1), hi),
-        ):  # vectors may begin beyond a short row
-            _blocks(o.part(part))
+    if by_blocks or nest.ordered:
+        for part in (tail,) if nest.ordered else (head, tail):
+            edge(o.part(part))
         return
     wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
     left = hi - lo + sym(from_) - sym(to)
@@ -447,7 +450,7 @@ def _at_edges(nest: Nest) -> Nest:
     return replace(nest, flat=None) if nest.sums else replace(nest, unroll={}, flat=None)
 
 
-def _scalars(o: _OpenNest, skip: Ends | None) -> None:
+def _scalars(o: _OpenNest, skip: Ends | None = None) -> None:
     """The points that vectors leave of a row, one by one."""
     b, (dim, _, lo, hi) = o.b, o.row
     with b.scope() as body:

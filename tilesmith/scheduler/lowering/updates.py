@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tilesmith.scheduler.analysis import access_functions
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
-from tilesmith.scheduler.analysis.dependence import default_order, free_dims, steady_parts, written_box
+from tilesmith.scheduler.analysis.dependence import default_order, free_dims, independent, steady_parts, written_box
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
@@ -164,6 +164,7 @@ def _nest(
         parallel=loops.parallel if within is None else None,
         own=stage.name,
         once=True,
+        ordered=loops.vector is not None and not independent(stage, update, loops.loops, loops.vector.dim),
         estimate=of.estimate,
         back=_goes_back(update, loops),
         flat=_flat_channels(sources, of, update, loops),

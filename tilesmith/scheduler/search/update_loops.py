@@ -103,7 +103,7 @@ class _Chosen:
         if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
             order, parallel = self._threaded(order, vector, lanes, threads)
         chosen = UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
-        if vector is None or independent(self.definition, self.update, order, vector) or self._along_recurrence(chosen):
+        if vector is None or self._may_be_lanes(order, vector, lanes) or self._along_recurrence(chosen):
             return chosen
         return UpdateLoops(order, None, parallel)
 
@@ -128,9 +128,15 @@ class _Chosen:
         loops = dict(self.found.loops)
         for loop in names & loops.keys() if len(names) == 1 else ():
             scanned = loops[loop] > 1 and self._moves() - names
-            if (scanned or self._lanes(loop)) and independent(definition, update, self._with_innermost(loop), loop):
+            lanes = self._lanes(loop)
+            if (scanned or lanes) and self._may_be_lanes(self._with_innermost(loop), loop, lanes):
                 return loop
         return None
+
+    def _may_be_lanes(self, order: tuple[str, ...], loop: str, lanes: int) -> bool:
+        """True if so many neighbours along the loop are independent, or all of it: an echo reads what is further
+        back."""
+        return independent(self.definition, self.update, order, loop, lanes or None)
 
     def _lanes(self, loop: str) -> int:
         """Lanes of vectors along a loop; 0 where it is shorter. What they leave of it runs point by point."""

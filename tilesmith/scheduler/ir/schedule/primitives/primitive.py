@@ -58,8 +58,9 @@ class Site(Protocol):
         """The dim of blocks of the stage that threads share, and the number of updates that each block has with its
         values; None, and 0, where they share none."""
 
-    def independent(self, update: Update, order: tuple[str, ...], loop: str) -> bool:
-        """True if the iterations of a loop of the update are proved to be independent."""
+    def independent(self, update: Update, order: tuple[str, ...], loop: str, together: int | None = None) -> bool:
+        """True if the iterations of a loop of the update, or so many neighbours together, are proved to be
+        independent."""
 
     def along_recurrence(self, update: Update, loops: UpdateLoops) -> bool:
         """True if vectors of the update run along a recurrence, whose points are joined in registers."""

@@ -89,9 +89,10 @@ def _check_threads(n: int, loops: UpdateLoops, blocks: str | None, at: Site) -> 
             raise at.refuse(f"{what}: the parallel loop is not its outermost loop")
         if at.placement is not None or at.group.parallel is not None:
             raise at.refuse(f"{what}: threads inside of what threads may already run")
-    for loop in (loops.parallel, None if loops.vector is None else loops.vector.dim):
+    of_lanes = None if loops.vector is None else loops.vector.lanes
+    for loop, together in ((loops.parallel, None), (None if loops.vector is None else loops.vector.dim, of_lanes)):
         vectors = loop != loops.parallel and at.along_recurrence(update, loops)
-        if loop is not None and not vectors and not at.independent(update, loops.loops, loop):
+        if loop is not None and not vectors and not at.independent(update, loops.loops, loop, together):
             raise at.refuse(f"{what}: that iterations of '{loop}' are independent cannot be proved")
 
 
