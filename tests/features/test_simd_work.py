@@ -8,6 +8,7 @@ import pytest
 from support.group_work import ORDERS, TILES, boxes, group, works
 from support.small_pipelines import F, blur, pipeline, stage, total, x, y
 
+from tilesmith.cost_models.work import Work
 from tilesmith.platforms import catalog
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.features.execution_mode import Run, Running
@@ -18,6 +19,7 @@ from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.features.schedule_features import predict
 from tilesmith.scheduler.features.simd_work import worked_counts
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule
@@ -155,7 +157,46 @@ def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
     rings = 2 * row
     assert between == pytest.approx((ahead + 1) * 2 * (row + pad) + rings, rel=0.3)
     alone = works(of, ORDERS[0], {"far": Levels(3, 3)}, {"x": 64, "y": 100}, 16)  # of a tile all at once
-    assert alone["out"].again is None
+    assert alone["out"].again is not None
+    again, between = alone["out"].again
+    box = 100 * (row + pad)
+    assert again == pytest.approx(box)
+    assert between == pytest.approx(box + (box + 100 * row) / 2, rel=0.1)  # half of what it goes through besides
+
+
+def test_planes_that_another_stage_has_gone_through_before() -> None:
+    """Of every channel the greatest and the least value, and then its points: the plane lies in between; of planes of
+    another channel nothing is read again."""
+
+    def of(channel: str) -> Pipeline:
+        each = "max(a(p, q, c) for q in range(0, 64) for p in range(0, 512))"
+        return load({
+            "format": 1, "name": "stretched",
+            "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y", "c"], "boundary": {"kind": "repeat_edge"}}],
+            "stages": [
+                {"name": "high", "dims": ["c"], "value": each},
+                {"name": "low", "dims": ["c"], "value": each.replace("max", "min")},
+                {"name": "out", "dims": ["x", "y", "c"],
+                 "value": f"(a(x, y, {channel}) - low(c)) / (high(c) - low(c))"},
+            ],
+            "outputs": ["out"], "estimates": {"a": [[0, 512], [0, 64], [0, 3]], "out": [[0, 512], [0, 64], [0, 3]]},
+        })  # fmt: skip
+
+    def found(channel: str) -> dict[str, Work]:
+        order = ("x.inner", "y.inner", "c.inner", "x.outer", "y.outer", "c.outer")
+        levels = {"high": Levels(2, 2), "low": Levels(2, 2)}
+        return works(of(channel), order, levels, {"x": 512, "y": 64, "c": 3}, 16)
+
+    plane = 64 * 512 * 4
+    same, other = found("c"), found("2 - c")
+    assert same["high"].again is None
+    for name, between in (("low", plane), ("out", 1.5 * plane)):
+        again = same[name].again
+        assert again is not None
+        assert again[0] == pytest.approx(3 * plane, rel=0.1)
+        assert again[1] == pytest.approx(between, rel=0.1)
+    assert other["low"].again is not None
+    assert other["out"].again is None
 
 
 def test_scans_along_rows_have_what_they_read_of_others_in_blocks_of_rows() -> None:

@@ -38,13 +38,15 @@ def group(
     lanes: int,
     line_bytes: int = LINE_BYTES,
 ) -> GroupCounts:
-    """The counts of the pipeline as one group, along x. With lines of a byte rows end where their elements do."""
+    """The counts of the pipeline as one group, along x, or point by point where a stage has no such dim. With lines of
+    a byte rows end where their elements do."""
     facts = gather(normalise(of), line_bytes=line_bytes)
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
     axes = {d: axis(d, e, [min(tiles[d], e)]) for d, e in zip(output.dims, output.extents, strict=True)}
-    running = Running({name: Run("x", lanes) for name in (*levels, members.output)})
+    stages = (facts.stages[name] for name in (*levels, members.output))
+    running = Running({s.name: Run("x", lanes) if "x" in s.dims else Run(None, 1) for s in stages})
     return worked_counts(members, reads, Nest(members.output, loops, axes), levels, 1, running).at((0,))
 
 

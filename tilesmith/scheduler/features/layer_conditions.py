@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
 
+import numpy as np
+
 from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
-from tilesmith.scheduler.features.cache_traffic import Array, Traffic, pad_bytes
+from tilesmith.scheduler.analysis.access_functions import compose
+from tilesmith.scheduler.features.cache_traffic import POINT, TILE, WHOLE, Array, Traffic, pad_bytes, state
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline_features import StageFacts
@@ -64,13 +67,72 @@ class Layers:
         }
 
     def _again(self) -> dict[str, tuple[Amount, Amount]]:
+        """Bytes that every stage reads which another has read before, and what the group touches in between."""
+        found = self._rows_again() if self.row < self.counter.nest.first_inter else {}
+        for reads in self.traffic.outside.values():
+            far = [self.counter.levels[name].compute > self.row for name, _ in reads] if len(reads) > 1 else ()
+            if any(far):
+                self._boxes_again(reads, found)
+        return found
+
+    def _boxes_again(self, reads: Sequence[tuple[str, Read]], found: dict[str, tuple[Amount, Amount]]) -> None:
+        """Bytes that the `reads` of one array find again of boxes, added to what is `found`: of those that another
+        stage, computed outside of the loop around the row of the output, has gone through as a whole before. Nothing
+        is left of a box in a cache that is smaller. Where the reader goes through more beside it, half of that lies in
+        between on average."""
+        traffic, levels = self.traffic, self.counter.levels
+        order = {name: n for n, name in enumerate(self.counter.members.names) if name in levels}
+        those = sorted((r for r in reads if not (r[1].rough or r[1].looked_up)), key=lambda r: order[r[0]])
+        for n, (name, read) in enumerate(those):
+            if name in found:
+                continue
+            best: Array | None = None
+            for first, its in those[:n]:
+                level = levels[first].compute
+                if first == name or level <= self.row or level < levels[name].compute:
+                    continue
+                other = traffic.array(first, its)
+                if (best is None or _all(other) >= _all(best)) and self._same_place(name, read, first, its, level):
+                    best = other
+                    others = [m for m in order if order[first] < order[m] < order[name] and levels[m].compute == level]
+                    mine = traffic.touched(level) if levels[name].compute < level else self._goes_through(name, level)
+                    box = other.one(level)
+                    between = summed([box, *(self._goes_through(m, level) for m in others)])
+                    between = between + largest(mine - box, 0.0) * 0.5
+                    size = smallest(traffic.array(name, read).moved(level), other.moved(level))
+            if best is not None:
+                found[name] = size, between
+
+    def _same_place(self, name: str, read: Read, first: str, its: Read, level: int) -> bool:
+        """True if two stages read an array at places that move alike with the loops from `level` on."""
+        moving = [self._moving(n, r, level) for n, r in ((name, read), (first, its))]
+        return moving[0] == moving[1]
+
+    def _moving(self, name: str, read: Read, level: int) -> list[object]:
+        """Dims of the output by which each dim of what is read moves with the loops from `level` on, and how fast."""
+        follows, nest, found = self.counter.members.follows[name], self.counter.nest, list[object]()
+        for span in read.roughly:
+            moved = span if span.var is None else compose(span, follows[span.var])
+            at = WHOLE if moved.var is None or not moved.known else state(nest, moved.var, level)
+            outside = at == POINT or (at == TILE and nest.axes[moved.var or ""].is_cut)
+            found.append((moved.var, moved.rate) if outside else None)
+        return found
+
+    def _goes_through(self, name: str, level: int) -> Amount:
+        """Bytes of other groups and inputs that a stage reads in an iteration of the loop at `level`."""
+        arrays: dict[str, Amount] = {}
+        for read in self.counter.reads[name].reads:
+            if read.producer in self.traffic.outside:
+                one = self.traffic.array(name, read).one(level)
+                arrays[read.producer] = largest(arrays.get(read.producer, 0.0), one)
+        return summed(list(arrays.values()))
+
+    def _rows_again(self) -> dict[str, tuple[Amount, Amount]]:
         """Bytes that every stage reads of rows which another has read before, as the loop around the row of the output
         runs, and what the group touches in between. Stages of one loop share what they load already."""
-        counter, traffic, nest = self.counter, self.traffic, self.counter.nest
+        counter, traffic = self.counter, self.traffic
         found: dict[str, tuple[Amount, Amount]] = {}
-        if self.row >= nest.first_inter:
-            return found
-        along, everything = nest.dim(self.row), len(nest.loops)
+        along, everything = counter.nest.dim(self.row), len(counter.nest.loops)
         new: Amount | None = None
         for reads in traffic.outside.values():
             rows = [
@@ -181,6 +243,11 @@ class Layers:
             loaded = loaded + of_read
             new = new + of_read / self.block(name, read, run)
         return loaded + out, rows * new, rows * out
+
+
+def _all(array: Array) -> float:
+    """Bytes of an array that are touched at all."""
+    return float(np.max(array.moved(len(array.nest.states) - 1)))
 
 
 def _parts_moved(arrays: Sequence[tuple[Array, float]], level: int) -> Amount:
