@@ -7,8 +7,9 @@ that what is returned is never worse by the model. What the caller has fixed fil
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from operator import itemgetter
 
 from tilesmith.cost_models.interface import combined
@@ -16,6 +17,7 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.ir.schedule.schedule import Group
 from tilesmith.scheduler.search.candidates import Candidate, candidate
 from tilesmith.scheduler.search.constraints.constrained_search import constrained, fixed_explained
+from tilesmith.scheduler.search.ecm.partition import PartitionSearch
 from tilesmith.scheduler.search.ecm.variants import Explored, GroupCandidates, Ranked, Variant, explore, ranked
 from tilesmith.scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
 from tilesmith.scheduler.search.method import Answer, Question
@@ -27,7 +29,10 @@ from tilesmith.scheduler.search.trace import Kind as DecisionKind
 
 NAME = "default"
 
-LEFT = f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}, not by prefetch alone"
+LEFT = (
+    f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}, by prefetches"
+    f" {1 - PARAMS.paper_gain_asking:.0%}, and not by these alone"
+)
 
 
 class Default:
@@ -46,6 +51,9 @@ class Default:
             choice = _constrained(choice, explored, question)
         return _answered(choice, explored, question)
 
+
+Gains = tuple[float, int, GroupCandidates] | None
+"""A combination of plans, as in Ranked, or none."""
 
 Tried = Sequence[tuple[float, Variant]]
 """Variants with what the best schedule of each costs, the one that is taken first. The costs of those that are far from
@@ -77,13 +85,14 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     tried = [(total, close[n]) for n, total in sorted(best.items(), key=itemgetter(1, 0))]
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
-    gains = _gaining(found, as_paper, _hiding(q.platform))
+    gains = _gaining(found, as_paper, lambda n: close[n].search, _hiding(q.platform))
     if gains is None and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
         papers = sum(p.total for p in plans)
         tried.insert(0, (papers, as_paper))
         return _Choice([as_paper, *close], tried, as_paper, plans, papers, cost, as_paper=True)
     least, first, plans = gains or found[0]
+    tried.sort(key=lambda way: way[1] is not close[first])
     return _Choice(close, tried, close[first], plans, least, cost)
 
 
@@ -94,16 +103,22 @@ def _hiding(platform: Platform) -> float:
     return (2.0 - p.memory_hidden_share_prefetched) / (2.0 - p.memory_hidden_share)
 
 
-def _gaining(found: Ranked, as_paper: Variant, hiding: float) -> tuple[float, int, GroupCandidates] | None:
-    """The first of `found`, the cheapest first, that gains enough over the schedule of the paper, and by more than
-    prefetches that leave no less than what `hiding` can: what costs less is read late without them."""
-    search, (least, _, plans) = as_paper.search, found[0]
-    if least > search.paper_cost(as_paper.partition, least / PARAMS.paper_gain) * PARAMS.paper_gain:
+def _gaining(found: Ranked, as_paper: Variant, search: Callable[[int], PartitionSearch], hiding: float) -> Gains:
+    """The first of `found`, the cheapest first, that gains enough over the schedule of the paper: without its
+    prefetches; or more with them, if it differs in more than these, or gains more than what `hiding` can leave."""
+    paper, (least, _, _) = as_paper.search, found[0]
+    if least > paper.paper_cost(as_paper.partition, least / PARAMS.paper_gain) * PARAMS.paper_gain:
         return None
-    if not _only_asks(plans, as_paper) or least < search.paper_cost(as_paper.partition) * hiding:
-        return found[0]
-    enough = search.paper_cost(as_paper.partition) * PARAMS.paper_gain
-    return next((of for of in found[1:] if of[0] <= enough and not _only_asks(of[2], as_paper)), None)
+    cost = paper.paper_cost(as_paper.partition)
+
+    def gains(total: float, variant: int, plans: GroupCandidates) -> bool:
+        if total <= cost * PARAMS.paper_gain_asking and (total < cost * hiding or not _only_asks(plans, as_paper)):
+            return True
+        planner = search(variant).planner
+        return sum(map(planner.unasked_total, plans)) <= cost * PARAMS.paper_gain
+
+    near = takewhile(lambda of: of[0] <= cost * PARAMS.paper_gain, found)
+    return next((of for of in near if gains(*of)), None)
 
 
 def _only_asks(plans: GroupCandidates, as_paper: Variant) -> bool:

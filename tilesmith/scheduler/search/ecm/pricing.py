@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
 
@@ -97,6 +97,13 @@ class Pricing:
         counts = counted(self._counting(segment, members), shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
         return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
+
+    def unasked_total(self, plan: GroupCandidate) -> float:
+        """The cost of the plan without prefetches."""
+        if plan.sized is None or plan.members is None or not plan.sized.shape.prefetch:
+            return plan.total
+        shape = replace(plan.sized.shape, prefetch=0)
+        return self.priced(plan.segment, plan.members, shape, plan.sized.sizes).total
 
     def _counting(self, segment: Segment, members: Members) -> TimedCounting:
         if self.before is not None and members.facts is not self.facts:
