@@ -48,14 +48,15 @@ def schedule_of(lanes: int, inline: bool = False) -> Schedule:
     return Schedule("row", "by hand", (group,))
 
 
-def assert_right(pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int, rows: int = 10) -> None:
-    """Check rows of several lengths, in images that end where the rows do."""
+def assert_right(
+    pipeline: Pipeline, schedule: Schedule, vector_bytes: int, most: int, rows: int = 10, low: int = 2, high: int = 8
+) -> None:
+    """Check rows of several lengths, in images that end where the rows do, or `high` columns after that."""
     source = source_of(pipeline, schedule, machine(vector_bytes=vector_bytes))
     library = build(source, vector_bytes=vector_bytes)
     type_ = pipeline.inputs[0].type.numpy
     for width in (5, 40, 64, 97, 200, 333):
-        low = 2
-        a = (np.random.default_rng(width).random((rows, most * width + low + 8)) * 50).astype(type_)
+        a = (np.random.default_rng(width).random((rows, most * width + low + high)) * 50).astype(type_)
         inputs, regions = {"a": Image(a, (-low, 0))}, {"out": ((0, width), (0, 9))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
@@ -97,6 +98,24 @@ def test_even_and_odd_elements_of_the_same_vectors(value: str) -> None:
     check(rewrite(pipeline, schedule))
     assert changes("share-strided-loads", pipeline, schedule, 32)
     assert_right(pipeline, schedule, 32, 2)
+
+
+@pytest.mark.parametrize(
+    ("places", "type_", "vector_bytes", "permuted"),
+    [
+        (range(-20, 21), "float32", 64, True),
+        (range(0, 33, 2), "float32", 64, True),
+        (range(0, 33, 2), "int32", 64, False),  # products are no part of sums
+        (range(15), "float32", 64, False),  # none is a vector apart
+        (range(41), "float32", 32, False),  # of half a line
+    ],
+)
+def test_vectors_between_two_of_a_long_window(places: range, type_: str, vector_bytes: int, permuted: bool) -> None:
+    pipeline = pipeline_of(" + ".join(f"a(x + ({p}), y) * {1 + p % 3}" for p in places), type_)
+    schedule = schedule_of(16, inline=True)
+    check(rewrite(pipeline, schedule))
+    assert changes("permute-windows", pipeline, schedule, vector_bytes) == permuted
+    assert_right(pipeline, schedule, vector_bytes, 1, low=20, high=40)
 
 
 @pytest.mark.parametrize("stream", [False, True])

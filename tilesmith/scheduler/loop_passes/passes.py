@@ -13,7 +13,7 @@ from tilesmith.scheduler.loop_passes.gather_pairing import paired
 from tilesmith.scheduler.loop_passes.index_names import named_indices
 from tilesmith.scheduler.loop_passes.index_set_splitting import split
 from tilesmith.scheduler.loop_passes.loop_unswitching import unswitched
-from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other
+from tilesmith.scheduler.loop_passes.scalar_replacement import carried, every_other, windows
 from tilesmith.scheduler.loop_passes.strided_loads import widened
 from tilesmith.scheduler.loop_passes.vector_legalization import by_registers
 
@@ -44,6 +44,10 @@ def _share(program: Program) -> Program:
 
 def _carry(program: Program) -> Program:
     return replace(program, body=carried(program.body, program.line_bytes, program.carried_vectors))
+
+
+def _permute(program: Program) -> Program:
+    return replace(program, body=windows(program.body, program.line_bytes, program.permuted_bytes))
 
 
 PASSES = PassPipeline(
@@ -85,6 +89,12 @@ PASSES = PassPipeline(
             "neighbours in a row are loaded one by one",
             "some are permutations of vectors that the iteration has, or keeps for the next",
             _carry,
+        ),
+        Pass(
+            "permute-windows",
+            "long windows along a row load a vector for each of their places",
+            "some are permutations of two that are loaded anyway",
+            _permute,
         ),
         Pass(
             "name-indices",

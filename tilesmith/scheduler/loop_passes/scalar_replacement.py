@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, sym
-from tilesmith.scheduler.ir.loop.ops import Copy, Load, Shuffle
+from tilesmith.scheduler.ir.loop.ops import Binary, Copy, Load, Shuffle
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Apart,
@@ -84,6 +84,54 @@ def carried(body: Body, line_bytes: int, most: int) -> Body:
         return block_of(found, statements)
 
     return in_blocks(body, {}, block)
+
+
+def windows(body: Body, line_bytes: int, permuted_bytes: int) -> Body:
+    """*Before*: vectors that are as long as lines begin at many places of a row, two lines for each, and some of them
+    are a vector apart. *After*: every other one that begins between two such is a permutation of these, so that the
+    units that load and those that permute share the work, in blocks in which loads are most of it: of no more
+    operations than loads. Elements of fewer than `permuted_bytes` are not moved, which takes several instructions."""
+
+    def block(statements: Body, rows: Rows) -> Body:
+        loads = _loads(statements, rows)
+        if _operations(statements) > sum(map(len, loads.values())):
+            return statements
+        instead: dict[str, Define] = {}
+        for (_, _, kind, _), starts in loads.items():
+            n, bytes_ = kind.lanes, kind.type.bytes
+            if not kind.mask_bits and n * bytes_ >= line_bytes and bytes_ >= permuted_bytes:
+                instead |= {d.result.name: d for d in _between(starts, n)}
+        return _defined(statements, loads, instead)
+
+    return in_blocks(body, {}, block)
+
+
+def _operations(statements: Body) -> int:
+    """The number of operations on vectors in a block; products of floats are part of the sums that they go to."""
+    count = 0
+    for s in statements:
+        match s:
+            case Define(op=Binary(op="*")) if s.result.type.kind == "float":
+                pass
+            case Define() if any(a.lanes > 1 for a in values_of(s.op)):
+                count += 1
+            case _:
+                pass
+    return count
+
+
+def _between(starts: Mapping[int, Define], n: int) -> Iterator[Define]:
+    """Every other load of those that begin between two which are `n` elements apart, as a permutation of the two; each
+    pair begins where the one before ends, or after it."""
+    end = min(starts)
+    for low in sorted(starts):
+        if low < end or low + n not in starts:
+            continue
+        end = low + n
+        near = [at for at in sorted(starts) if low < at < end]
+        for at in near[::2] if len(near) >= NEIGHBOURS else ():
+            picks = tuple(range(at - low, at - low + n))
+            yield Define(starts[at].result, Shuffle(starts[low].result, starts[end].result, picks))
 
 
 def in_blocks(statements: Body, rows: Rows, change: Callable[[Body, Rows], Body]) -> Body:
