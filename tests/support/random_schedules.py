@@ -41,7 +41,7 @@ from tilesmith.scheduler.rewrites.pack_operands import along
 from tilesmith.scheduler.rewrites.passes import rewrite, with_joinings, with_packings, with_separations
 from tilesmith.scheduler.rewrites.rfactor import factored, reductions
 from tilesmith.scheduler.rewrites.split_separable import put_in, split
-from tilesmith.scheduler.search.output_fusion import together
+from tilesmith.scheduler.search.output_fusion import together, ways
 
 TILE_SIZES = (None, None, 1, 2, 3, 4, 5, 7, 8, 13, 16, 32, 64)
 LANES = (2, 4, 8, 16)
@@ -108,7 +108,8 @@ class _Drawing:
         plan = rewrite(pipeline, cut)
         self.separations = self._separations(plan.pipeline)
         plan = with_separations(plan, self.separations)
-        self.joinings = tuple(j for j in together(plan.pipeline) if self.chance(0.5))
+        others_read = len(ways(plan.pipeline)) > 1 and self.chance(0.5)
+        self.joinings = tuple(j for j in together(plan.pipeline, others_read) if self.chance(0.5))
         plan = with_joinings(plan, self.joinings)
         self.packings = self._packings(plan.pipeline)
         self.pipeline = with_packings(plan, self.packings).pipeline

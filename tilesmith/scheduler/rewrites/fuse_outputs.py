@@ -3,14 +3,14 @@ pipeline; what follows is a pipeline like any other."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
 from tilesmith.scheduler.analysis.stage_graph import expressions
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.arguments import Region
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.schedule.schedule import Joining
 from tilesmith.scheduler.rewrites.names import problem, taken
@@ -27,12 +27,12 @@ def joined(pipeline: Pipeline, joinings: Iterable[Joining]) -> Pipeline:
     output that stands for them. Computes the same values, on one region that is asked for of all of them, and is
     normal.
 
-    Where one of the outputs reads another at the point itself, that one's value is put in.
+    Where one of the outputs reads another at the point itself, that one's value is put in. Those that are read
+    otherwise stay stages of their names (`kept`), of which the joint stage has copies.
 
     Raises IllegalSchedule, naming the joining and the rule: for stages that are no outputs, or in two joinings, or of
     which there are less than two or too many values; that differ in their dims, their storage order or their estimates;
-    that have updates, or are read by other stages, or by one another elsewhere than at the point itself, or are too
-    large with those put in; for a name that is taken.
+    that have updates, or are too large with those put in; for a name that is taken.
     """
     names = taken(pipeline)
     for j in joinings:
@@ -63,10 +63,8 @@ def obstacle(pipeline: Pipeline, names: Sequence[str]) -> str | None:
             return f"the dims of '{s.name}' are others than those of '{first.name}', or lie otherwise in memory"
         if pipeline.estimate(s.name) != pipeline.estimate(first.name):
             return f"'{s.name}' is asked for on another region than '{first.name}'"
-    read = next((f"'{reader}' reads '{name}'" for name, reader in elsewhere(pipeline, names).items()), None)
-    return read or next(
-        (f"with what it reads of the others put in, '{n}' is too large" for n in large(pipeline, names)), None
-    )
+    too_large = large(pipeline, names)
+    return f"with what it reads of the others put in, '{too_large[0]}' is too large" if too_large else None
 
 
 def alike(pipeline: Pipeline) -> tuple[tuple[str, ...], ...]:
@@ -79,21 +77,27 @@ def alike(pipeline: Pipeline) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
-def elsewhere(pipeline: Pipeline, names: Collection[str]) -> dict[str, str]:
-    """The stages of `names` that the others read at other points than their own, each with a reader."""
-    found: dict[str, str] = {}
-    for reader in pipeline.stages:
-        point = tuple(Var(d) for d in reader.dims)
-        for e in (e for part in expressions(reader) for e in walk(part)):
-            if isinstance(e, Access) and e.name in names and (reader.name not in names or e.indices != point):
-                found.setdefault(e.name, reader.name)
-    return found
+def kept(pipeline: Pipeline, names: Collection[str]) -> frozenset[str]:
+    """The stages of `names` that stay stages when these are joined: those that the others read elsewhere than at the
+    point itself, and those that another stage reads, one that stays among them."""
+    left = set(names)
+    while found := {name for reader in pipeline.stages for name in _read_apart(reader, left)}:
+        left -= found
+    return frozenset(names) - left
+
+
+def _read_apart(reader: Stage, names: Collection[str]) -> Iterator[str]:
+    point = tuple(Var(d) for d in reader.dims)
+    for e in (e for part in expressions(reader) for e in walk(part)):
+        if isinstance(e, Access) and e.name in names and (reader.name not in names or e.indices != point):
+            yield e.name
 
 
 def large(pipeline: Pipeline, names: Collection[str]) -> list[str]:
     """The stages of `names` whose values grow too many parts as the others that they read are put in."""
     sizes: dict[str, int] = {}
-    for stage in (s for s in pipeline.stages if s.name in names):  # producers first
+    grown = frozenset(names) - kept(pipeline, names)
+    for stage in (s for s in pipeline.stages if s.name in grown):  # producers first
         parts = [e for value in stage.values for e in walk(value)]
         sizes[stage.name] = len(parts) + sum(sizes.get(e.name, 0) for e in parts if isinstance(e, Access))
     return [name for name, size in sizes.items() if size > MOST_PARTS]
@@ -106,17 +110,25 @@ def apart(pipeline: Pipeline, regions: Mapping[str, Region]) -> tuple[str, ...]:
 
 def _with(pipeline: Pipeline, j: Joining) -> Pipeline:
     parts: dict[str, Stage] = {}
+    stay = kept(pipeline, j.stages)
     for stage in pipeline.stages:  # producers first
-        if stage.name in j.stages:
+        if stage.name in j.stages and stage.name not in stay:
             parts[stage.name] = reduce(put_in, parts.values(), stage)
-    first = parts[j.stages[0]]
-    joint = Stage(j.joint, first.dims, tuple(v for n in j.stages for v in parts[n].values), (), None, first.storage)
+    first = pipeline.stage(j.stages[0])
+    values = tuple(v for n in j.stages for v in (parts[n].values if n in parts else _copied(pipeline.stage(n))))
+    joint = Stage(j.joint, first.dims, values, (), None, first.storage)
     left = [n for n in pipeline.outputs if n not in j.stages or n == first.name]
     region = pipeline.estimate(first.name)
     known = tuple((n, r) for n, r in pipeline.estimates if n not in j.stages)
     return replace(
         pipeline,
-        stages=(*(s for s in pipeline.stages if s.name not in j.stages), joint),
+        stages=(*(s for s in pipeline.stages if s.name not in parts), joint),
         outputs=tuple(j.joint if n == first.name else n for n in left),
         estimates=known if region is None else (*known, (j.joint, region)),
     )
+
+
+def _copied(stage: Stage) -> tuple[Expr, ...]:
+    """The values of a stage at a point."""
+    point = tuple(Var(d) for d in stage.dims)
+    return tuple(Access(stage.name, point, n, t) for n, t in enumerate(stage.types))

@@ -206,11 +206,12 @@ class _Making:
         self.unsaid.append(f"the separation '{s.partial}' of '{s.stage}': its window is computed whole")
 
     def joining(self, j: Joining) -> None:
-        """Funcs are computed one by one: each gets the loops of the group."""
+        """Funcs are computed one by one: each gets the loops of the group, but for those that have one of their own."""
         self.unsaid.append(f"that {', '.join(j.stages)} are computed together: each has loops of its own")
-        group = next(g for g in self.schedule.groups if g.output == j.joint)
+        groups = {g.output: g for g in self.schedule.groups}
         for name in j.stages:
-            self._output(replace(group, output=name))
+            if name not in groups:
+                self._output(replace(groups[j.joint], output=name))
 
     def packing(self, p: Packing) -> None:
         """Funcs read operands where they lie."""
@@ -255,7 +256,7 @@ class _Making:
         loops = self._loops(group) if name in self.missing else self._output(group)
         members = members_of(self.facts, name, (*(p.stage for p in group.placements), name))
         for placement in group.placements:
-            if placement.stage not in self.missing:
+            if placement.stage not in self.missing and placement.stage not in self.joint:
                 self._placement(members, group, placement, loops)
 
     def _output(self, group: Group) -> dict[str, Variable]:

@@ -29,7 +29,7 @@ from tilesmith.scheduler.rewrites.names import in_place_of
 from tilesmith.scheduler.rewrites.passes import rewrite, with_joinings
 from tilesmith.scheduler.search.constraints.consistency import contradictions, readers
 from tilesmith.scheduler.search.constraints.constraints import Fixed, FixedStage
-from tilesmith.scheduler.search.output_fusion import together
+from tilesmith.scheduler.search.output_fusion import ways
 from tilesmith.scheduler.search.rfactor_choice import factor_reductions
 from tilesmith.scheduler.search.separable_choice import separate
 
@@ -91,7 +91,7 @@ def _of_another(fixed: Fixed, plan: Plan, platform: Platform | None) -> bool:
         factored = factor_reductions(plan, facts, platform)
         plan, facts = factored.plan, factored.facts
     separated = separate(plan, facts).plan
-    for other in (plan, separated, *(with_joinings(p, together(p.pipeline)) for p in (plan, separated))):
+    for other in (plan, separated, *(with_joinings(p, j) for p in (plan, separated) for j in ways(p.pipeline))):
         try:
             check(fixed, other.pipeline)
         except DocumentError:

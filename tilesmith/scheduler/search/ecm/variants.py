@@ -20,7 +20,7 @@ from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.k_best import best_combinations
 from tilesmith.scheduler.search.method import Question
-from tilesmith.scheduler.search.output_fusion import together
+from tilesmith.scheduler.search.output_fusion import ways
 from tilesmith.scheduler.search.packing_choice import packings
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.separable_choice import Separated, separate
@@ -103,8 +103,8 @@ def explore(q: Question) -> Explored:
         search = PartitionSearch(planner.facts, planner)
         return Variant(plan, search, search.best([start]))
 
-    def with_outputs_together(v: Variant) -> Variant:
-        before, joinings = v.search.facts, together(v.plan.pipeline)
+    def with_outputs_together(v: Variant, joinings: tuple[Joining, ...]) -> Variant:
+        before = v.search.facts
         plan = with_joinings(v.plan, joinings)
         after = gather(plan.pipeline, before.partial, before.strips, before)
         return searched(plan, _with(v.partition, joinings), _planner(q, after, before=v.search.planner))
@@ -120,8 +120,8 @@ def explore(q: Question) -> Explored:
         fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
         planner = _planner(q, separated.facts, kinds=fused, before=plain.search.planner)
         variants.append(searched(separated.plan, plain.partition, planner))
-    if together(q.facts.pipeline) and not q.deadline.expired():
-        variants += [with_outputs_together(v) for v in variants]
+    if not q.deadline.expired():
+        variants += [with_outputs_together(v, joinings) for v in variants for joinings in ways(v.plan.pipeline)]
     if not q.deadline.expired():
         variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
         variants += _with_packings_for_factors(q, plain)

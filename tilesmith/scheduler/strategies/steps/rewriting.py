@@ -146,8 +146,8 @@ def fuse_outputs(state: State, stage: str | None, stages: tuple[Name, ...], join
         for y: for x: g(x, y) = ...     ->      f(x, y) = ...
                                                 g(x, y) = ...
 
-    Outputs of the same dims that are asked for on one region, without updates, and read by no other stage; before
-    operands are packed.
+    Outputs of the same dims that are asked for on one region, without updates, before operands are packed. Those that
+    other stages read stay stages of their names, which are copied.
     """
     if state.schedule.packings:
         return "operands are packed already: outputs are fused before"
