@@ -20,9 +20,10 @@ REGISTER = 64
 FLAGS = ("-mavx512f", "-mavx512bw")
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("bits", [8, 16, 32])
-def test_every_distance(bits: int, tmp_path: Path) -> None:
-    compiler = require_tool("gcc")
+def test_every_distance(bits: int, compiler: str, tmp_path: Path) -> None:
+    require_tool(compiler)
     if platform.machine() != "x86_64":
         pytest.skip("its compiler knows no AVX-512")
     type_, lanes = ScalarType("uint", bits), REGISTER * 8 // bits
@@ -52,3 +53,24 @@ def test_every_distance(bits: int, tmp_path: Path) -> None:
     both = registers[:2].ravel()
     for first in range(1, lanes):
         np.testing.assert_array_equal(registers[2 + first], both[first : first + lanes])
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_floats_are_moved_without_a_vector_of_places(compiler: str, tmp_path: Path) -> None:
+    require_tool(compiler)
+    if platform.machine() != "x86_64":
+        pytest.skip("its compiler knows no AVX-512")
+    own, words = vector("float", 32, 16), vector(*types_of()[0])
+    source = tmp_path / "moved.c"
+    source.write_text(
+        "#include <stdint.h>\n#define INLINE static inline\n"
+        f"typedef float {own} __attribute__((vector_size({REGISTER})));\n"
+        f"typedef int32_t {words} __attribute__((vector_size({REGISTER})));\n"
+        f"{definition('from3', ScalarType('float', 32), 16, 'moved')}"
+        f"{own} taken({own} a, {own} b) {{ return moved(a, b) * a; }}\n"
+    )
+    done = subprocess.run(
+        [compiler, "-O2", *FLAGS, "-S", "-o", "-", source], check=True, capture_output=True, text=True
+    )
+    assert "valignd" in done.stdout
+    assert "vperm" not in done.stdout

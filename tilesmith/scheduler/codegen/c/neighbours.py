@@ -30,13 +30,20 @@ def types_of() -> list[tuple[str, int, int]]:
 
 
 def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
-    """The C function `c_name`. GCC by itself takes the instruction that picks any lanes, which shares less with
-    arithmetic: it reads a vector of places too."""
+    """The C function `c_name`. By themselves, compilers take the instruction that picks any lanes, which shares less
+    with arithmetic: it reads a vector of places too. Clang does so even where it is asked for the other one by name."""
     own, first = vector(t.kind, t.bits, lanes), int(name.removeprefix(_NAME))
     words = vector(*types_of()[0])
     picks, begin = ", ".join(map(str, range(first, first + lanes))), first * t.bytes
+    clang = ""
     if begin % _WORD_BYTES == 0:
         needs, body = "__AVX512F__", f"return ({own}){_moved(words, begin)};"
+        clang = (
+            f"#elif defined {needs}\n"
+            f"    {own} found;\n"
+            f'    __asm__("valignd ${begin // _WORD_BYTES}, %1, %2, %0" : "=v"(found) : "v"(a), "v"(b));\n'
+            "    return found;\n"
+        )
     else:  # both quarters that each of the result lies across, side by side
         down = begin // _QUARTER_BYTES * _QUARTER_BYTES
         low, high = (_moved(words, n) for n in (down, down + _QUARTER_BYTES))
@@ -50,7 +57,7 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
         f"/* Lanes {first} to {first + lanes - 1} of two vectors side by side. */\n"
         f"INLINE {own} {c_name}({own} a, {own} b) {{\n"
         f"#if defined {needs} && !defined __clang__\n"
-        f"    {body}\n"
+        f"    {body}\n{clang}"
         "#else\n"
         f"    return __builtin_shufflevector(a, b, {picks});\n"
         "#endif\n}\n"
