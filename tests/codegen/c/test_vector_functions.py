@@ -124,6 +124,28 @@ def test_integer_idioms(type_: str, size: int, flags: tuple[str, ...]) -> None:
     assert not re.search(r"[ab]_\d+\[\d+\]", code), "lane by lane"
 
 
+@pytest.mark.parametrize("part", [4, 8])
+@pytest.mark.parametrize("type_", ["uint8", "int8", "uint16", "int16", "int32", "uint32"])
+def test_integer_idioms_of_parts_of_a_register(type_: str, part: int) -> None:
+    lanes = part // np.dtype(type_).itemsize
+    for size, flags in MACHINES if lanes > 1 else ():
+        holds_of_pairs(IDIOMS, type_, lanes, size, flags)
+
+
+@pytest.mark.parametrize("name", ["min", "max", "sat_add", "sat_sub", "mulhi", ABS])
+def test_parts_of_a_register_have_instructions(name: str) -> None:
+    """Eight bytes go through one instruction, as rows of bytes whose results are four times as wide do."""
+    t, lanes = ScalarType("int", 16), 4
+    types = [f"typedef {kind}16_t {kind[0]}16x4 __attribute__((vector_size(8)));\n" for kind in ("int", "uint")]
+    head = f"#include <stdint.h>\n#define INLINE static inline\n{''.join(types)}"
+    call = "of(*a)" if name == ABS else "of(*a, *b)"
+    text = f"{head}{definition(name, t, lanes, 'of', 'x86_64')}i16x4 f(i16x4 *a, i16x4 *b) {{ return {call}; }}\n"
+    command = ["gcc", "-O2", "-msse4.1", "-Wno-psabi", "-xc", "-S", "-o-", "-"]
+    out = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    body = [line.split()[0] for line in out.split("f:\n")[1].splitlines() if re.match(r"\t[a-z]", line)]
+    assert sum(i.startswith("p") for i in body) == 1, body
+
+
 @pytest.mark.parametrize("count", ["int32", "uint64"])
 def test_vectors_are_shifted_by_params(count: str) -> None:
     types = ["uint8", "int16", "uint32", "int64"]

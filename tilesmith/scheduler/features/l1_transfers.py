@@ -97,8 +97,10 @@ def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> b
 
 
 def _in_rows(producer: StageFacts, read: Read, run: Run) -> bool:
-    """True if data or floats tell the row of each lane's place and where in it."""
-    return len({d for d, by in read.told if by == run.row and producer.extents[d] > 1}) > 1
+    """True if the row of each lane's place and where in it both differ from lane to lane."""
+    told = {d for d, by in read.told if by == run.row}
+    told |= {d for d, span in enumerate(read.roughly) if span.var == run.row}
+    return sum(producer.extents[d] > 1 for d in told) > 1
 
 
 def _is_pixels(members: Members, producer: StageFacts) -> bool:

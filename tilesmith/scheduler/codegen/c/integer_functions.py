@@ -36,6 +36,8 @@ ABS = "abs"
 _NEITHER_FINDS = (MEAN, MULHI)
 """Functions with an instruction that Clang does not find, either."""
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+_ELEMENTS = {8: "char", 16: "short", 32: "int"}
+"""The types of elements that GCC's functions take, by bits."""
 _OLDEST = ("pmaxub", "pminub", "pmaxsw", "pminsw", "pavgb", "pavgw", "paddsb", "paddsw", "paddusb", "paddusw",
            "psubsb", "psubsw", "psubusb", "psubusw", "pmulhw", "pmulhuw")  # fmt: skip
 """Instructions for vectors of 16 bytes that SSE2 has; the others came with SSE4.1, or SSSE3."""
@@ -256,6 +258,10 @@ def _magnitudes(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
     own, unsigned = vector("int", t.bits, lanes), vector("uint", t.bits, lanes)
     size = t.bytes * lanes
     found = _one(c_neon.magnitudes(t, lanes)) if neon else []
+    if size == 8 and t.bits < 64:
+        text = f"    typedef {_ELEMENTS[t.bits]} part __attribute__((vector_size(8)));\n"
+        text += f"    return ({own})__builtin_ia32_pabs{_LETTERS[t.bits]}((part)a);\n"
+        found = [(f"{in_gcc('__SSSE3__')} && defined __x86_64__ && __GNUC__ >= 10", text), *found]
     if size in (16, 32, 64) and (t.bits < 64 or size == 64):
         declared, raw = _raw(t.bits, lanes)
         where = {16: "__SSSE3__", 32: "__AVX2__", 64: "__AVX512BW__" if t.bits <= 16 else "__AVX512F__"}[size]
@@ -309,8 +315,10 @@ def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
     if name == MULHI and t.bits == 32:
         return _long_products(t, lanes)
     stem, size = _stem(name, t), t.bytes * lanes
-    if stem is None or size not in (16, 32, 64) or (t.bits == 64 and size < 64):
+    if stem is None or size not in (4, 8, 16, 32, 64) or (t.bits == 64 and size < 64):
         return []
+    if size < 16:
+        return [_of_part(stem, t, lanes)]
     declared, raw = _raw(t.bits, lanes)
     args = f"({raw})a, ({raw})b"
     call = f"{declared}    return ({vector(t.kind, t.bits, lanes)})__builtin_ia32_{stem}{8 * size}"
@@ -320,6 +328,22 @@ def _instruction(name: str, t: ScalarType, lanes: int) -> Instructions:
         return [*found, (f"defined {where}", f"{call}({args});\n")] if name in _NEITHER_FINDS else found
     where = "__AVX2__" if size == 32 else "__SSE2__" if stem in _OLDEST else "__SSE4_1__"
     return [(f"defined {where}" if name in _NEITHER_FINDS else in_gcc(where), f"{call}({args});\n")]
+
+
+def _of_part(stem: str, t: ScalarType, lanes: int) -> tuple[str, str]:
+    """The instruction of two vectors of less than a register: that of 8 bytes, which GCC makes one of 16 from its
+    version 10 on, or one of a whole register, of which the rest does not matter."""
+    own, size, element = vector(t.kind, t.bits, lanes), t.bytes * lanes, _ELEMENTS[t.bits]
+    if size == 8 and stem in _OLDEST:
+        text = f"    typedef {element} part __attribute__((vector_size(8)));\n"
+        text += f"    return ({own})__builtin_ia32_{stem}((part)a, (part)b);\n"
+        return f"{in_gcc('__x86_64__')} && __GNUC__ >= 10", text
+    kind, zeros = ("long long", "0") if size == 8 else ("int", "0, 0, 0")
+    text = f"    typedef {kind} whole __attribute__((vector_size(16)));\n"
+    text += f"    typedef {element} taken __attribute__((vector_size(16)));\n"
+    args = ", ".join(f"(taken)(whole){{({kind}){x}, {zeros}}}" for x in "ab")
+    text += f"    return ({own})((whole)__builtin_ia32_{stem}128({args}))[0];\n"
+    return in_gcc("__SSE2__" if stem in _OLDEST else "__SSE4_1__"), text
 
 
 def _stem(name: str, t: ScalarType) -> str | None:
