@@ -95,6 +95,16 @@ def test_places_that_a_coordinate_map_says_are_near_each_other() -> None:
     assert out.loaded[0] >= 64 * 32 * 4  # none is another's
 
 
+def test_lanes_in_other_rows_are_loaded_one_by_one_whatever_tells_where_in_these() -> None:
+    """The row is data, and the place in it the coordinate: each lane has an address of its own."""
+    for place, way in (
+        ("x // 8, clamp(int32(i(x, y)), 0, 9)", "alone"),
+        ("7, clamp(int32(i(x, y)), 0, 9)", "gathered"),
+    ):
+        out = works(table(f"a({place})", "xy", [[0, 64], [0, 32]]), ORDERS[0], {}, {"x": 64, "y": 32}, 16)["out"]
+        assert [t.way for t in out.loads] == ["aligned", way]
+
+
 def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() -> None:
     channels = NEAR.replace(", y)", ", y, c)").replace("i(x, y, c)", "i(x, y)")
     of = table(channels, "xyc", [[0, 64], [0, 32], [0, 4]], "a(x, y) * (c + 1)")
@@ -109,7 +119,7 @@ def test_four_channels_of_a_place_are_pixels_where_another_group_makes_them() ->
 
 
 @pytest.mark.parametrize(
-    ("second", "lanes", "way"), [(1, 16, "pairs"), (1, 4, "pairs"), (1, 2, "gathered"), (2, 16, "gathered")]
+    ("second", "lanes", "way"), [(1, 16, "pairs"), (1, 4, "pairs"), (1, 2, "alone"), (2, 16, "alone")]
 )
 def test_two_neighbours_at_a_depth_that_data_says_are_a_pair(second: int, lanes: int, way: str) -> None:
     places = (f"table(x // 8{more}, clamp(int32(i(x, y)), 0, 9))" for more in ("", f" + {second}"))

@@ -231,5 +231,5 @@ def test_scans_along_rows_have_what_they_read_of_others_in_blocks_of_rows() -> N
     counts = worked_counts(members, effective(members, frozenset({"root"})), nest, {}, 1, Running({"f": run})).at((0,))
     (work,) = (s.work for s in counts.stages if s.stage == "f" and s.work is not None)
     (update,) = work.passes
-    assert {t.way for t in update.transfers} == {"transposed", "gathered"}
+    assert {t.way for t in update.transfers} == {"transposed", "alone"}
     assert sum(o.divide for _, o in update.operations) == pytest.approx(1)
