@@ -4,13 +4,15 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import E, F, pipeline, stage, x, y
 
-from tilesmith.scheduler.features.fusion_group import members_of
+from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, UINT8
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.rewrites.passes import normalise
-from tilesmith.scheduler.search.taco2019.levels import Choice
+from tilesmith.scheduler.search.ecm.loop_structures import Kind, shapes
+from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import orders, tiled_dims
 from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
@@ -27,3 +29,34 @@ def test_what_is_computed_for_a_vector_has_no_wider_ones(loop: str, lanes: int) 
     group = group_of(members, order, {"bytes": Choice(order.levels(at, at), "", "")}, machine(), strict=False)
     assert group.vector == Vector("x", 16)
     assert [p.vector for p in group.placements] == [Vector("x", lanes)]
+
+
+def weights_of_a_point(partial: frozenset[str] = frozenset()) -> tuple[Members, LoopOrder]:
+    """A point reads 8 weights twice, computed for it, that lie side by side in memory."""
+    read = "weight(k, x, y) + weight(k, x - 1, y)"
+    document = {
+        "format": 1, "name": "weighted",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [
+            {"name": "weight", "dims": ["k", "x", "y"], "value": "exp(a(x - 1, y) * float32(k)) / (1.0 + a(x, y))"},
+            {"name": "out", "dims": ["x", "y"], "value": f"sum({read} for k in range(8))"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 1024], [0, 768]]},
+    }  # fmt: skip
+    facts = gather(normalise(load(document)), partial)
+    members = members_of(facts, "out", ("weight", "out"))
+    return members, next(o for o in orders(facts.stages["out"], ("x", "y"), (), ()) if o.vectorised)
+
+
+def test_vectors_in_registers_run_along_the_row_that_reads_them() -> None:
+    members, order = weights_of_a_point()
+    assert members.facts.stages["weight"].row == "k"
+    ((_, shape),) = shapes(members, order, (Kind(False, True),), machine())
+    (placement,) = group_of(members, shape.order, shape.choices, machine(), strict=False).placements
+    assert (placement.storage, placement.vector) == ("registers", Vector("x", 16))
+
+
+def test_partial_results_along_memory_are_not_in_registers_across_it() -> None:
+    members, order = weights_of_a_point(frozenset({"weight"}))
+    ((_, shape),) = shapes(members, order, (Kind(False, True),), machine())
+    assert not any(at.registers for at in shape.levels.values())

@@ -90,8 +90,8 @@ def group_of(
             found = known[key] = _placement(members, order, name, levels, own, platform, strict)
         if levels is not None and levels.compute <= order.innermost and vector is not None:
             found = _no_wider(found, members, name, vector)
-        if levels is not None and levels.registers and found.vector is not None and lanes:
-            found = replace(found, vector=Vector(found.vector.dim, lanes))
+        if levels is not None and levels.registers and lanes:  # whatever dim of its own is the fastest in memory
+            found = replace(found, vector=Vector(row_shifts(members)[name], lanes))
         placements.append(found)
     return Group(
         members.output,

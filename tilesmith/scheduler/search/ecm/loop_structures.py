@@ -127,6 +127,8 @@ def fuse_rows(
             continue
         if levels.compute != at + 1 or name not in row.shifted or definitions[name].updates:
             continue
+        if name in members.facts.partial and row.shifted[name] != members.facts.stages[name].row:
+            continue  # it was made for vectors along memory
         readers = [r for r in real_consumers(members, name, result) if r != members.output]
         if any(_compute(result[r]) != at for r in readers):
             continue
