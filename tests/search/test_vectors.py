@@ -8,13 +8,14 @@ from tilesmith.scheduler.features.fusion_group import Members, members_of
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, UINT8
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.ecm.loop_structures import Kind, shapes
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import orders, tiled_dims
-from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
+from tilesmith.scheduler.search.vectorize_and_parallelize import group_of, root_group
 
 
 @pytest.mark.parametrize(("loop", "lanes"), [("x.inner", 16), ("y.inner", 64)])
@@ -60,3 +61,29 @@ def test_partial_results_along_memory_are_not_in_registers_across_it() -> None:
     members, order = weights_of_a_point(frozenset({"weight"}))
     ((_, shape),) = shapes(members, order, (Kind(False, True),), machine())
     assert not any(at.registers for at in shape.levels.values())
+
+
+def pool(channels: int) -> Pipeline:
+    """A max pool of bytes, which becomes integers of 32 bits."""
+    document = {
+        "format": 1, "name": "pool",
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["c", "x"]}],
+        "stages": [
+            {"name": "most", "dims": ["c", "x"], "value": "max(a(c, 2 * x + i) for i in range(5))"},
+            {"name": "out", "dims": ["c", "x"], "value": "int32(most(c, x))"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, channels], [0, 1000]]},
+    }  # fmt: skip
+    return normalise(load(document))
+
+
+@pytest.mark.parametrize(("channels", "lanes"), [(4096, 64), (128, 64), (96, 32), (100, 16), (64, 32)])
+def test_vectors_are_as_long_as_a_register_of_what_is_inline_has_lanes(channels: int, lanes: int) -> None:
+    """Most operations are on bytes, four registers of the results at a time: in short rows where nothing is left of
+    two vectors or more."""
+    facts = gather(pool(channels))
+    members, output = members_of(facts, "out", ("most", "out")), facts.stages["out"]
+    order = next(o for o in orders(output, tiled_dims(output), (), ()) if o.vectorised)
+    group = group_of(members, order, {"most": Choice(None, "", "")}, machine(), strict=False)
+    assert group.vector == Vector("c", lanes)
+    assert root_group(facts, "out", machine(), frozenset({"most"})).vector == Vector("c", lanes)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from tilesmith.cost_models.counts import GroupCounts, LoadCounts, StageCounts
+from tilesmith.cost_models.taco2019 import cost_of_values
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, is_permuted
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
@@ -15,7 +16,7 @@ from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.operation_counts import work_apart
+from tilesmith.scheduler.features.operation_counts import Typed, together, work_apart
 from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.register_tiles import sums_alone
@@ -83,11 +84,12 @@ def group_of(
     for name in members.names[:-1]:
         levels = choices[name].levels
         own = 0 if levels is None else size if name in fused else _computed_bytes(members, name, inlined)
+        typed = () if levels is None or name in fused else _with_inlined(members.facts, name, inlined)
         lanes = vector.lanes if vector is not None and name in fused else 0
-        key = (members.follows[name], order.loops, order.innermost, levels, own, lanes)
+        key = (members.follows[name], order.loops, order.innermost, levels, own, typed, lanes)
         found = known.get(key)
         if found is None:
-            found = known[key] = _placement(members, order, name, levels, own, platform, strict)
+            found = known[key] = _placement(members, order, name, levels, own, typed, platform, strict)
         if levels is not None and levels.compute <= order.innermost and vector is not None:
             found = _no_wider(found, members, name, vector)
         if levels is not None and levels.registers and lanes:  # whatever dim of its own is the fastest in memory
@@ -131,7 +133,8 @@ def _vector_of_output(
         return None if one is None else Vector(one.dim, max(one.lanes, _row_period(members, inlined, fused)))
     beside_it = prod(output.extent(dim_of(loop)) for loop in order.loops[: order.unrolled])
     registers = beside_it * _registers_of_sum(members.facts, members.output, platform)
-    return wide_vector_of(output, computed_bytes, platform, registers)
+    typed = _with_inlined(members.facts, members.output, inlined)
+    return wide_vector_of(output, computed_bytes, platform, registers, typed)
 
 
 def _no_wider(found: Placement, members: Members, name: str, vector: Vector) -> Placement:
@@ -197,6 +200,7 @@ def _placement(
     name: str,
     levels: Levels | None,
     computed_bytes: int,
+    typed: Typed,
     platform: Platform,
     strict: bool,
 ) -> Placement:
@@ -214,7 +218,8 @@ def _placement(
     outermost = [d for d in stage.storage if around and members.followed(name, d) == dim_of(compute)]
     outermost = [d for d in outermost if not (panel and d == stage.row)]
     order = (*(d for d in stage.storage if d not in outermost), *outermost)
-    vector = wide_vector_of(stage, computed_bytes, platform, _registers_of_sum(members.facts, name, platform))
+    registers = _registers_of_sum(members.facts, name, platform)
+    vector = wide_vector_of(stage, computed_bytes, platform, registers, typed)
     vector = vector_of(stage, computed_bytes, platform) if panel else vector
     along = next(d for d in order if d not in beside(stage))
     if vector is not None and along != vector.dim:
@@ -267,11 +272,16 @@ def vector_of(stage: StageFacts, computed_bytes: int, platform: Platform) -> Vec
 
 
 def wide_vector_of(
-    stage: StageFacts, computed_bytes: int, platform: Platform, registers_of_sum: float = 0.0
+    stage: StageFacts,
+    computed_bytes: int,
+    platform: Platform,
+    registers_of_sum: float = 0.0,
+    typed: Typed = (),
 ) -> Vector | None:
     """The wide vector of a stage: as many lanes as a register has for what is stored, or for what most of it is
     computed in, where no value takes more registers than it may: bytes are loaded, compared, looked up and stored a
-    register at a time. Short rows have shorter vectors: what is left of them is computed point by point.
+    register at a time. So are the short integers of most operations where others are inline in it: `typed` has all of
+    them. Short rows have shorter vectors: what is left of them is computed point by point.
 
     One of long sums, a vector of which takes so many registers, has as many as there are registers for, up to what a
     value may take, in short rows too where few points are computed twice: sums side by side do not wait for each other,
@@ -279,17 +289,41 @@ def wide_vector_of(
     vector = vector_of(stage, computed_bytes, platform)
     if vector is None:
         return None
-    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), stage.common_bytes)
+    short = computed_bytes if stage.updates else _short_bytes(typed, computed_bytes)
+    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), stage.common_bytes, short)
     most, extent = vector.lanes * platform.vector_unit.registers_per_value, stage.extent(vector.dim)
     sums = vector.lanes if not registers_of_sum else most
     while sums > vector.lanes and sums // vector.lanes - 1 + registers_of_sum > platform.vector_registers:
         sums //= 2
     lanes = max(sums, min(platform.vector_bytes // narrow, most))
     while lanes > vector.lanes and extent < PARAMS.wide_row_vectors * lanes:
-        if lanes <= sums and -extent % lanes <= PARAMS.register_tile_again * extent:
+        fills = narrow < 4 and 2 * lanes <= extent  # as bytes would have them in a stage of their own
+        if (lanes <= sums or fills) and -extent % lanes <= PARAMS.register_tile_again * extent:
             break
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
+
+
+def _with_inlined(facts: Facts, name: str, inlined: Collection[str]) -> Typed:
+    """The operations of a stage with those of what is inline in it, each as often as it is read."""
+    found: dict[str, Typed] = {}
+
+    def of(name: str) -> Typed:
+        if name not in found:
+            stage = facts.stages[name]
+            inside = [(r.executed, of(r.producer)) for r in stage.reads if r.producer in inlined]
+            found[name] = together([(1, stage.typed), *inside]) if inside else stage.typed
+        return found[name]
+
+    return of(name)
+
+
+def _short_bytes(typed: Typed, otherwise: int) -> int:
+    """The bytes of short integers that three quarters of these operations are done in, if they are."""
+    counts = [(int(type_[1:]) // 8, cost_of_values(operations)) for type_, operations in typed]
+    whole = sum(cost for _, cost in counts)
+    within = {size: sum(cost for n, cost in counts if n <= size) for size in (1, 2)}
+    return next((size for size, cost in within.items() if cost and 4 * cost >= 3 * whole), otherwise)
 
 
 def _registers_of_sum(facts: Facts, name: str, platform: Platform) -> float:
@@ -328,7 +362,7 @@ def root_group(
     shared = looped[-1] if len(looped) > 1 and looped[-1] in stage.pure else None
     parallel = inner(shared) if shared is not None and stage.extent(shared) > 1 else None
     registers = prod(map(stage.extent, unrolled)) * _registers_of_sum(facts, name, platform)
-    vector = wide_vector_of(stage, computed_bytes, platform, registers)
+    vector = wide_vector_of(stage, computed_bytes, platform, registers, _with_inlined(facts, name, here))
     if shared is not None and stage.updates and stage.extent(shared) % platform.threads:  # some would wait
         updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
         found = sweep(facts.definitions[name], updates)
