@@ -74,6 +74,25 @@ def test_threads_share_the_blocks_whose_dim_all_but_the_last_share(
     assert (None if found is None else found.shared) == shared
 
 
+@pytest.mark.parametrize(
+    ("updates", "parallel", "around"),
+    [
+        ([X, Y], None, ("z",)),
+        ([X, scan("x", back=True), Y], None, ("z",)),
+        ([X, Y], "y", ()),  # threads, which are begun for all planes together
+        ([X, Z], None, ()),
+    ],
+)
+def test_planes_that_are_independent_have_all_of_their_blocks_before_the_next(
+    updates: list[dict[str, object]], parallel: str | None, around: tuple[str, ...]
+) -> None:
+    of = stage(*updates)
+    loops = [UpdateLoops(default_order(of, u), None, parallel if u is not of.updates[-1] else None) for u in of.updates]
+    found = sweep(of, loops)
+    assert found is not None
+    assert found.around == around
+
+
 def test_a_row_that_is_always_read_is_not_there_before_its_block() -> None:
     fixed = {"domain": {"r": [1, 6]}, "at": ["x", "r", "z"], "value": "f(x, r, z) + f(x, 15, z)"}
     of = stage(X, fixed)

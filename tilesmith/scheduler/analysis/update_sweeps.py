@@ -25,8 +25,9 @@ rows by vectors, a block is one row, which the first level of caches holds."""
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Values and the first `updates` of a stage, by blocks of so many `rows` along `dim`; the last of these updates
-    goes through it by the variable `loop`, or, with None, keeps it in place. Dims `around` have the blocks of one place
-    before those of the next. `shared`: threads share the blocks; the last of the updates comes to them in order."""
+    goes through it by the variable `loop`, or, with None, keeps it in place. Dims `around`, of planes of memory, have
+    the blocks of one place before those of the next. `shared`: threads share the blocks; the last of the updates comes
+    to them in order."""
 
     dim: str
     loop: str | None
@@ -49,7 +50,8 @@ def sweep(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
         if found is not None and not any(before):
             return found
         if found is not None and found.loop is not None and before[0] == found.dim:
-            return replace(found, shared=True, rows=max(found.rows, LEAST_ROWS))  # which threads wait for each other
+            rows = max(found.rows, LEAST_ROWS)  # which threads wait for each other
+            return replace(found, shared=True, rows=rows, around=())  # that begin once
     return None
 
 
@@ -80,7 +82,9 @@ def _through(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:
             loop = causal_loop(stage, last, dim)
             if loop is not None:
                 lanes = max((v.lanes for u in loops if (v := u.vector) is not None and v.dim == dim), default=1)
-                return Sweep(dim, loop, len(loops), _rows(stage, loops[:-1], dim, lanes))
+                free = set(stage.dims).intersection(*(free_dims(stage, update) for update in (*before, last)))
+                around = tuple(d for d in stage.storage[stage.storage.index(dim) + 1 :] if d in free)
+                return Sweep(dim, loop, len(loops), _rows(stage, loops[:-1], dim, lanes), around)
     return None
 
 
