@@ -13,6 +13,7 @@ from support.threads import threads
 from tilesmith.scheduler.compiler import Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 
@@ -127,10 +128,20 @@ def test_scans_run_in_blocks_of_rows_whatever_they_read_of_others(case: str) -> 
     assert re.search(r"[fi]32x4 f_before\w* = ", made.source.code)
 
 
+@pytest.mark.parametrize("case", ["errors that are passed on", "two steps back, and the input's"])
+def test_blocks_of_rows_read_what_values_are_made_of(case: str) -> None:
+    """The values are not there first: memory would have two passes of them."""
+    (stage,) = compile_pipeline(CASES[case], machine(vector_bytes=16), Options(strict=True)).plan.pipeline.stages
+    (update,) = stage.updates
+    assert "input" in {e.name for e in walk(update.values[0]) if isinstance(e, Access)}
+    assert not any(isinstance(e, Access) and e.indices == update.at and e.name == "f" for e in walk(update.values[0]))
+
+
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_scans_compute_what_the_pipeline_says(case: str) -> None:
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+def test_scans_compute_what_the_pipeline_says(case: str, vector_bytes: int) -> None:
     of = CASES[case]
-    made = compile_pipeline(of, machine(vector_bytes=16), Options(strict=True))
+    made = compile_pipeline(of, machine(vector_bytes=vector_bytes), Options(strict=True))
     library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(7)
     for width, height in SIZES:

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.dependence import default_order, written_box
-from tilesmith.scheduler.analysis.row_recurrences import row_recurrence
-from tilesmith.scheduler.analysis.row_scans import row_scan
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -32,7 +30,7 @@ LARGEST_VALUE = 8
 cost."""
 
 
-def with_initial_values(stage: Stage, kept: frozenset[str], strict: bool = False) -> Stage:
+def with_initial_values(stage: Stage, kept: frozenset[str]) -> Stage:
     """`stage` with its values in the place of what its first update reads of them, where each point is then written
     before it is read; the same values. The stage itself where they are more than a copy or so of what is `kept` in
     memory, or are needed anyway."""
@@ -44,9 +42,6 @@ def with_initial_values(stage: Stage, kept: frozenset[str], strict: bool = False
         or not all(_is_cheap(v, kept) for v in stage.values)
     ):
         return stage
-    scan = row_scan(stage, update)
-    if scan is not None and scan.across and row_recurrence(stage, update, strict) is None:
-        return stage  # blocks of rows had better come from a cache: rows one by one have been there
     places = dict(zip(stage.dims, update.at, strict=True))
     initial = {Access(stage.name, update.at, k, v.type): substituted(v, places) for k, v in enumerate(stage.values)}
 

@@ -65,7 +65,7 @@ def _order(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
 def _forward(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
     kept = frozenset([i.name for i in pipeline.inputs] + [s.name for s in pipeline.stages if s.updates])
-    return _by_stage(pipeline, lambda s: with_initial_values(s, kept, schedule.strict))
+    return _by_stage(pipeline, lambda s: with_initial_values(s, kept))
 
 
 def _tabulate(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
