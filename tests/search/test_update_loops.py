@@ -11,7 +11,7 @@ from support.small_updates import histograms, i, r, s, scans, update, variable, 
 from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound, Reduce
-from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Update
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
 from tilesmith.scheduler.legality.verifier import check
@@ -67,10 +67,31 @@ def test_threads_share_strips_of_rows_at_root_where_scans_have_vectors_across_th
     down = update((r, y), F("sums")(r, y) * F("sums")(r - 1, y), variable("r", 1, 499))
     of = pipeline("rows", [stage("sums", "xy", F("input")(x, y), (down,))], {"sums": (500, 4000)})
     (group,) = root_schedule(of, machine(threads=2)).groups
-    assert (group.parallel, group.updates[0].vector) == ("y.outer", Vector("y", 16))
+    assert (group.parallel, group.updates[0].vector) == ("y.outer", Vector("y", 8))
     assert {t.dim: t.size for t in group.tiles} == {"y": 512}
     (short,) = root_schedule(pipeline("rows", of.stages, {"sums": (500, 16)}), machine(threads=2)).groups
-    assert (short.parallel, short.tiles, short.updates[0].vector) == (None, (), Vector("y", 16))
+    assert (short.parallel, short.tiles, short.updates[0].vector) == (None, (), Vector("y", 8))
+
+
+@pytest.mark.parametrize(
+    ("vector_bytes", "value", "long", "lanes"),
+    [
+        (64, F("input")(x, y), False, 8),
+        (64, exp(F("input")(x, y)), False, 16),  # rows of the scan alone
+        (64, F("input")(x, y), True, 16),  # a step waits for the one before longer than for memory
+        (32, F("input")(x, y), False, 8),  # 16 rows
+    ],
+)
+def test_blocks_have_fewer_rows_than_prefetchers_follow(vector_bytes: int, value: E, long: bool, lanes: int) -> None:
+    def scan(at: E, before: E) -> Update:
+        here, carried = F("f")(at, y), F("f")(before, y)
+        return update((at, y), here / (exp(carried) + 1.0) if long else here * carried, variable("r", 1, 499))
+
+    last = E(Const(499, INT32))
+    stages = [stage("f", "xy", value, (scan(r, r - 1), scan(last - r, last - r + 1)))]
+    of = pipeline("rows", stages, {"f": (500, 4000)})
+    (group,) = root_schedule(of, machine(vector_bytes=vector_bytes)).groups
+    assert {u.vector for u in group.updates} == {Vector("y", lanes)}
 
 
 def test_threads_share_strips_of_rows_of_an_update_where_another_one_goes_down_columns() -> None:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
+from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.features.dependence_chains import carried_by
 from tilesmith.scheduler.features.flat_rows import flat_update
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.operation_counts import NO_REDUCTIONS, total, update_operations
@@ -42,6 +44,8 @@ def update_loops(
     if loops is None:
         updates = zip(definition.updates, stage.updates, strict=True)
         chosen = [_Chosen(facts, platform, definition, *update, computed_bytes, strict) for update in updates]
+        if any(of.crowded() for of in chosen):  # blocks of rows that have several scans have as many rows for each
+            chosen = [replace(of, halved=True) for of in chosen]
         loops = _blocks_shared(facts, name, chosen, platform) if shared_by > 1 else None
         loops = known[key] = loops or tuple(of.loops(shared_by) for of in chosen)
     return loops
@@ -77,7 +81,7 @@ def _together(operations: Operations) -> float:
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """The loops that are chosen for one `update` of a stage, of which this is `found`, computed in elements of so many
-    bytes."""
+    bytes; vectors across the rows that it scans `halved` or not."""
 
     facts: Facts
     platform: Platform
@@ -86,6 +90,30 @@ class _Chosen:
     found: UpdateFacts
     computed_bytes: int
     strict: bool
+    halved: bool = False
+
+    def crowded(self) -> bool:
+        """True if vectors across the rows of a scan, which take a line of memory of each, are of as many rows, those of
+        what it reads with those that it writes, as prefetchers follow: of half as many it waits for memory less often.
+        But not if its steps, of which each waits for the one before, then took longer than memory does."""
+        loops, scan, stage = self.loops(1), self.found.scan, self.definition
+        if scan is None or loops.vector is None or loops.vector.dim not in scan.across:
+            return False
+        lanes, along = loops.vector.lanes, {scan.loop, loops.vector.dim}
+        read = {
+            (e.name, e.component): e.type.bytes
+            for value in self.update.values
+            for e in walk(value)
+            if isinstance(e, Access)
+            and e.name != stage.name
+            and along <= {v.name for v in walk(e) if isinstance(v, Var)}
+        }
+        own, m = [t.bytes for t in stage.types], machine_of(self.platform)
+        rows, bytes_ = lanes * (len(own) + len(read)), 2 * sum(own) + sum(read.values())
+        if lanes * max(own) < self.platform.line_bytes or rows < m.core.prefetch.rows:
+            return False
+        chain = carried_by(stage, self.update, loops, self.found.trips, self.facts.core.latency_cycles)
+        return chain * m.cycle <= lanes / 2 * bytes_ * m.memory[0]
 
     def loops(self, threads: int) -> UpdateLoops:
         """The loops, one of them of the `threads` where it is worth them."""
@@ -99,6 +127,7 @@ class _Chosen:
             if self._may_be(wanted):
                 along_row = self._along_recurrence(UpdateLoops(wanted, Vector(scan, lanes)))
                 order, vector = wanted, scan if along_row else across
+                lanes = lanes // 2 if self.halved and not along_row else lanes
         parallel = None
         if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
             order, parallel = self._threaded(order, vector, lanes, threads)
