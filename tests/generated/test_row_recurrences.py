@@ -14,6 +14,8 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
+ROWS_OF_FEW = 3
+"""Too few rows for vectors across them, which two scans that follow each other would have."""
 HERE, BACK = ("r", "r - 1"), ("input.extent.x - 1 - r", "input.extent.x - r")
 
 
@@ -37,7 +39,7 @@ def along(
         "inputs": [{"name": "input", "type": type_, "dims": ["x", "y"]}],
         "stages": [stage],
         "outputs": ["f"],
-        "estimates": {name: [[0, 640], [0, 480]] for name in ("f", "input")},
+        "estimates": {name: [[0, 640], [0, ROWS_OF_FEW]] for name in ("f", "input")},
     }
     return load(document)
 

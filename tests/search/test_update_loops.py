@@ -145,6 +145,18 @@ def test_a_recurrence_along_memory_has_vectors_along_its_rows_if_these_are_long(
     assert group.updates == (UpdateLoops(("r", "y"), vector),)
 
 
+@pytest.mark.parametrize(("rows", "vector"), [(4096, Vector("y", 8)), (3, Vector("r", 16))])
+def test_recurrences_one_after_the_other_along_the_same_rows_have_blocks_of_these(rows: int, vector: Vector) -> None:
+    last = E(Const(499, INT32))
+    along, back = (
+        update((at, y), F("out")(at, y) + F("out")(before, y), variable("r", 1, 499))
+        for at, before in ((r, r - 1), (last - r, last - r + 1))
+    )
+    of = pipeline("ways", [stage("out", "xy", F("input")(x, y), (along, back))], {"out": (500, rows)})
+    (group,) = root_schedule(of, machine()).groups
+    assert {u.vector for u in group.updates} == {vector}
+
+
 def test_a_stage_without_pure_dims_has_threads_of_its_own() -> None:
     """Both dims are places of the domain: iterations are independent all the same."""
     fill = update((r, s), F("out")(r, s) * F("input")(r, s), variable("r", 0, 512), variable("s", 0, 512))

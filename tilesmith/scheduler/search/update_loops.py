@@ -11,6 +11,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
+from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import sweep
 from tilesmith.scheduler.features.dependence_chains import carried_by
 from tilesmith.scheduler.features.flat_rows import flat_update
@@ -44,6 +45,7 @@ def update_loops(
     if loops is None:
         updates = zip(definition.updates, stage.updates, strict=True)
         chosen = [_Chosen(facts, platform, definition, *update, computed_bytes, strict) for update in updates]
+        chosen = _in_pairs(definition, chosen)
         if any(of.crowded() for of in chosen):  # blocks of rows that have several scans have as many rows for each
             chosen = [replace(of, halved=True) for of in chosen]
         loops = _blocks_shared(facts, name, chosen, platform) if shared_by > 1 else None
@@ -69,6 +71,14 @@ def _blocks_shared(
     return (*shared, alone[found.updates - 1], *rest)
 
 
+def _in_pairs(definition: Stage, chosen: list[_Chosen]) -> list[_Chosen]:
+    """The same, but of two scans along rows, one after the other, which may have each block of rows before the next
+    one, none is along the recurrence: blocks are transposed once for both, where each would join its lanes."""
+    blocks = [replace(of, blocks=True) for of in chosen]
+    first = paired_scans(definition, [of.loops(1) for of in blocks])
+    return [blocks[n] if {n - 1, n} & first else of for n, of in enumerate(chosen)]
+
+
 def arithmetic(found: UpdateFacts) -> float:
     """The cost of an update in operations: those of its arithmetic, and at least one an iteration."""
     return found.iterations * max(1.0, _together(found.operations))
@@ -81,7 +91,8 @@ def _together(operations: Operations) -> float:
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """The loops that are chosen for one `update` of a stage, of which this is `found`, computed in elements of so many
-    bytes; vectors across the rows that it scans `halved` or not."""
+    bytes; by `blocks` of rows where it scans along these, whatever else it may be; vectors across them `halved` or
+    not."""
 
     facts: Facts
     platform: Platform
@@ -90,6 +101,7 @@ class _Chosen:
     found: UpdateFacts
     computed_bytes: int
     strict: bool
+    blocks: bool = False
     halved: bool = False
 
     def crowded(self) -> bool:
@@ -125,7 +137,8 @@ class _Chosen:
             scan, across = found.scan.loop, found.scan.vectors_across(found.trips, lanes)
             wanted = (scan, *((across,) if across else ()), *(n for n in order if n not in (scan, across)))
             if self._may_be(wanted):
-                along_row = self._along_recurrence(UpdateLoops(wanted, Vector(scan, lanes)))
+                by_blocks = self.blocks and across is not None and self._is_permuted()
+                along_row = not by_blocks and self._along_recurrence(UpdateLoops(wanted, Vector(scan, lanes)))
                 order, vector = wanted, scan if along_row else across
                 lanes = lanes // 2 if self.halved and not along_row else lanes
         parallel = None
@@ -135,6 +148,11 @@ class _Chosen:
         if vector is None or self._may_be_lanes(order, vector, lanes) or self._along_recurrence(chosen):
             return chosen
         return UpdateLoops(order, None, parallel)
+
+    def _is_permuted(self) -> bool:
+        """True if an instruction takes elements of the stage from any lane, as blocks that are transposed need."""
+        least = self.facts.core.instructions.permuted_bytes
+        return all(t.bytes >= least for t in self.definition.types)
 
     def _along_recurrence(self, loops: UpdateLoops) -> bool:
         """True if these are vectors along a recurrence, of which rows have some."""
