@@ -178,3 +178,35 @@ def test_rows_of_rings_lie_apart_in_the_cache() -> None:
             assert least <= got < least + 64 + 384
             assert got < 2048 or (256 <= got % 4096 <= 4096 - 192 and got % crowded)
             assert got == pitch(least, 64, crowded)
+
+
+PLANES = {
+    "format": 1,
+    "name": "planes",
+    "inputs": [
+        {"name": "a", "type": "float32", "dims": ["x", "y", "c"]},
+        {"name": "w", "type": "float32", "dims": ["i", "j", "m", "n"]},
+    ],
+    "stages": [
+        {
+            "name": "out",
+            "dims": ["x", "y", "c"],
+            "value": "sum(a(x + p, y + q, r) * w(p, q, r, c)"
+            " for r in range(0, 16) for q in range(0, 3) for p in range(0, 3))",
+        }
+    ],
+    "outputs": ["out"],
+    "estimates": {
+        "a": [[0, 130], [0, 130], [0, 16]],
+        "w": [[0, 3], [0, 3], [0, 16], [0, 16]],
+        "out": [[0, 128], [0, 128], [0, 16]],
+    },
+}
+
+
+def test_loops_whose_sums_take_most_registers_stay_rolled() -> None:
+    """The innermost loop over a window has a sum for each channel; the loops around it have none of their own."""
+    code = compile_pipeline(load(PLANES), machine(vector_bytes=32)).source.code
+    rolled = re.findall(r"ROLLED\n *for \(int64_t (\w)_", code)
+    assert set(rolled) == {"p"}
+    assert "ROLLED" not in compile_pipeline(pipelines.load("blur"), machine(vector_bytes=32)).source.code

@@ -57,10 +57,12 @@ void tilesmith_equalise_release(void);
 #define SELDOM static __attribute__((noinline, cold, unused))
 #define ONCE static __attribute__((noinline, minsize, unused))
 #define SMALL static __attribute__((noinline, minsize, unused))
+#define ROLLED _Pragma("clang loop unroll(disable)") /* else it loads ahead for all iterations, and spills sums */
 #else
 #define SELDOM static __attribute__((noinline, cold, optimize("no-tree-slp-vectorize"), unused))
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
 #define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
+#define ROLLED
 #endif
 #ifdef _OPENMP
 #include <omp.h>

@@ -92,6 +92,7 @@ class _Emitter:
         self.opened = Entry(program, entry, self.symbols, self.operands)
         self.statements = Statements(self.symbols, self.operands)
         self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
+        self.statements.crowded_sums = program.register_bytes * program.carried_vectors / 2
 
     def run(self) -> str:
         p = self.program

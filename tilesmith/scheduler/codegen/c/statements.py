@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from math import inf
 from typing import assert_never
 
 from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
@@ -248,6 +249,7 @@ class Statements:
 
     outputs: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
+    crowded_sums: float = inf  # bytes of sums that leave few registers to a loop
 
     # values ------------------------------------------------------------
 
@@ -330,6 +332,8 @@ class Statements:
             lines.append("PARALLEL_ORDERED")
         elif s.parallel:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
+        elif self._is_rolled(s):
+            lines.append("ROLLED")
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
         lines += opened(self.symbols, s)
         before = self._numbers(s)
@@ -338,6 +342,12 @@ class Statements:
         for lanes, _ in before:
             del self.operands.kept[lanes]
         return [*(line for _, line in before), *lines]
+
+    def _is_rolled(self, s: Loop) -> bool:
+        """True for a loop of a known number of iterations whose sums leave few registers: they do not wait for each
+        other as it is. Clang, which unrolls it, loads ahead for all iterations, and spills sums for that."""
+        sums = (t for x in s.body if isinstance(x, Assign) and (t := x.target).lanes > 1 and t.type != BOOL)
+        return (s.hi - s.lo).is_const and sum(t.lanes * t.type.bytes for t in sums) >= self.crowded_sums
 
     def _numbers(self, s: Loop) -> list[tuple[int, str]]:
         """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
