@@ -304,18 +304,16 @@ def wide_vector_of(
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)
 
 
-def _with_inlined(facts: Facts, name: str, inlined: Collection[str]) -> Typed:
-    """The operations of a stage with those of what is inline in it, each as often as it is read."""
-    found: dict[str, Typed] = {}
-
-    def of(name: str) -> Typed:
-        if name not in found:
-            stage = facts.stages[name]
-            inside = [(r.executed, of(r.producer)) for r in stage.reads if r.producer in inlined]
-            found[name] = together([(1, stage.typed), *inside]) if inside else stage.typed
-        return found[name]
-
-    return of(name)
+def _with_inlined(facts: Facts, name: str, inlined: Collection[str], known: dict[str, Typed] | None = None) -> Typed:
+    """The operations of a stage with those of what is inline in it, each as often as it is read. What is `known` is
+    added to."""
+    known = {} if known is None else known
+    if name not in known:
+        stage = facts.stages[name]
+        reads = [r for r in stage.reads if r.producer in inlined]
+        inside = [(r.executed, _with_inlined(facts, r.producer, inlined, known)) for r in reads]
+        known[name] = together([(1, stage.typed), *inside]) if inside else stage.typed
+    return known[name]
 
 
 def _short_bytes(typed: Typed, otherwise: int) -> int:
