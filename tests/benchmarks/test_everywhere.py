@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from benchmarks.verdicts import verdict
 from tilesmith.app.bench.agreement import ContenderError
 from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler.frontends.document.document import canonical_json, load
+from tilesmith.scheduler.search import root_schedule
 
 JOB = Job("small", NATIVE, "gcc", 1)
 
@@ -250,3 +252,11 @@ def test_a_question_is_answered_in_a_process_of_its_own(problem: Problem, tmp_pa
     assert len(json.loads(json.dumps(answer))["rounds"]) == 2
     failed = everywhere.measured(job, {DEFAULT: (str(tmp_path / "none.so"), "none")}, 2)
     assert "exit status" in failed["error"]
+
+
+def test_the_same_schedule_of_two_methods_is_one_library(
+    problem: Problem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule = root_schedule(problem.pipeline, JOB.platform())
+    monkeypatch.setattr(Contenders, "_schedule", lambda _, __, name, ___: replace(schedule, method=name))
+    assert len({c["library"] for c in library(tmp_path, problem).values()}) == 1
