@@ -78,7 +78,7 @@ def semi_global_path() -> Made:
     return stage("disparity", uint8(best[x, y][0])), a
 
 
-@case(x=640, y=360, k=24)
+@case(apart=1e-4, x=640, y=360, k=24)
 def normalised_correlation() -> Made:
     """The normalised correlation of windows of 7 x 7 at 24 disparities, and where it is greatest."""
     a, b = gray("a"), gray("b")
