@@ -40,9 +40,16 @@ PRODUCT = "sum({before}(x, r) * weights(r, c, {n}) for r in range(32))"
 
 def test_layers_are_alike_but_for_the_first_and_the_last() -> None:
     facts = layers(*(PRODUCT,) * 5)
-    keys = [but_for_names(facts, name) for name in facts.graph.stages]
+    keys = [but_for_names(facts, (name,)) for name in facts.graph.stages]
     assert keys[1] == keys[2] == keys[3]
     assert len(set(keys)) == 3, "the first reads an image, the last is an output"
+
+
+def test_groups_are_alike_whose_stages_read_each_other_alike() -> None:
+    facts = layers(*(PRODUCT,) * 5)
+    two = but_for_names(facts, ("layer1", "layer2"))
+    assert two == but_for_names(facts, ("layer2", "layer3"))
+    assert two != but_for_names(facts, ("layer1", "layer3")), "the second of these reads nothing of the first"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +64,12 @@ def test_layers_are_alike_but_for_the_first_and_the_last() -> None:
 )
 def test_stages_of_other_values_are_not_alike(other: str) -> None:
     facts = layers(PRODUCT, PRODUCT, other, PRODUCT)
-    assert but_for_names(facts, "layer1") != but_for_names(facts, "layer2")
+    assert but_for_names(facts, ("layer1",)) != but_for_names(facts, ("layer2",))
 
 
 def test_neighbours_of_other_extents_are_told_apart() -> None:
     facts = layers(*("{before}(x, c) + {before}(x + 1, c)",) * 4)
-    assert len({but_for_names(facts, name) for name in facts.graph.stages}) == 4
+    assert len({but_for_names(facts, (name,)) for name in facts.graph.stages}) == 4
 
 
 def test_plans_of_layers_that_are_alike_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:

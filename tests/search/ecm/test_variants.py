@@ -1,55 +1,10 @@
-"""Groups of one kind, of which the search decides once whether operands are packed."""
+"""Variants of a pipeline: packed operands in place of partial results."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilesmith.platforms import catalog
-from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.search import SearchOptions, autoschedule
-from tilesmith.scheduler.search.ecm.variants import _but_for_names
-
-
-def layers(*sizes: int) -> Any:
-    """The facts of layers in a row, each a sum over so many channels of what is before it, with weights of its own."""
-    before = ["image", *(f"layer{n}" for n in range(len(sizes)))]
-    return gather(
-        load(
-            {
-                "format": 1,
-                "name": "layers",
-                "inputs": [
-                    {"name": "image", "type": "float32", "dims": ["x", "c"]},
-                    {"name": "weights", "type": "float32", "dims": ["i", "c", "n"]},
-                ],
-                "stages": [
-                    {
-                        "name": name,
-                        "dims": ["x", "c"],
-                        "value": f"sum({of}(x, r) * weights(r, c, {n}) for r in range(0, {size}))",
-                    }
-                    for n, (of, name, size) in enumerate(zip(before, before[1:], sizes, strict=False))
-                ],
-                "outputs": [before[-1]],
-                "estimates": {before[-1]: [[0, 256], [0, 32]]},
-            }
-        )
-    )
-
-
-def test_layers_are_alike_but_for_what_they_read_and_whether_they_are_outputs() -> None:
-    facts = layers(32, 32, 32, 32, 16)
-    keys = [_but_for_names(facts, (f"layer{n}",)) for n in range(5)]
-    assert keys[1] == keys[2]
-    assert len(set(keys)) == 4, "the first reads an image, the last but one has fewer channels, the last is an output"
-
-
-def test_groups_are_told_apart_by_what_is_in_them() -> None:
-    facts = layers(32, 32, 32, 32, 32)
-    two = _but_for_names(facts, ("layer1", "layer2"))
-    assert two == _but_for_names(facts, ("layer2", "layer3"))
-    assert two != _but_for_names(facts, ("layer1", "layer3")), "the second of these reads nothing of the first"
 
 
 def test_what_has_a_packed_operand_in_place_of_partial_results_may_leave_its_group() -> None:

@@ -1,8 +1,8 @@
-"""Stages that are the same but for names, as the layers of a network are."""
+"""Groups of stages that are the same but for names, as the layers of a network are."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.access_functions import Span
@@ -12,13 +12,12 @@ from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, map
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
 
-def but_for_names(facts: Facts, name: str) -> Hashable:
-    """A key of all that a group with this stage alone follows from: equal for stages that differ in names, and in where
+def but_for_names(facts: Facts, names: Sequence[str]) -> Hashable:
+    """A key of all that a group with these stages follows from: equal for those that differ in names, and in where
     they read what they read at one place for all of their points. Those with updates are like no other."""
-    stage, own = facts.definitions[name], facts.stages[name]
-    if stage.updates:
-        return name
-    numbers = {name: 0}
+    if any(facts.definitions[name].updates for name in names):
+        return tuple(names)
+    numbers = {name: n for n, name in enumerate(names)}
 
     def number(of: str) -> int:
         return numbers.setdefault(of, len(numbers))
@@ -34,17 +33,21 @@ def but_for_names(facts: Facts, name: str) -> Hashable:
         groups = (facts.graph.outputs, facts.partial, facts.strips, fours(facts))
         return (p.is_input, p.dims, p.storage, p.region, p.bytes_per_point, *(of in names for names in groups))
 
-    values = tuple(map(renamed, stage.values))
-    reads = tuple(
-        r._replace(
-            producer=str(number(r.producer)),
-            spans=_places(r.spans),
-            rough=_places(r.rough),
-            several=tuple((_places(spans), n) for spans, n in r.several),
+    def one(name: str) -> Hashable:
+        own = facts.stages[name]
+        values = tuple(map(renamed, facts.definitions[name].values))
+        reads = tuple(
+            r._replace(
+                producer=str(number(r.producer)),
+                spans=_places(r.spans),
+                rough=_places(r.rough),
+                several=tuple((_places(spans), n) for spans, n in r.several),
+            )
+            for r in own.reads
         )
-        for r in own.reads
-    )
-    return values, reads, own.typed, own.row, known(name), tuple(known(r.producer) for r in own.reads)
+        return values, reads, own.typed, own.row, known(name), tuple(known(r.producer) for r in own.reads)
+
+    return tuple(map(one, names))
 
 
 def _places(spans: tuple[Span, ...]) -> tuple[Span, ...]:

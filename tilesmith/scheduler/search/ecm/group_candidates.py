@@ -212,7 +212,7 @@ class Planner(Pricing):
         """The plans of a segment; those of a stage alone are the ones of another that is the same but for names."""
         if len(segment.names) > 1 or segment in self.paper:
             return self._sized(segment, further)
-        key = (but_for_names(self.facts, segment.output), further)
+        key = (but_for_names(self.facts, segment.names), further)
         other = self.alike.setdefault(key, segment)
         if other == segment:
             return self._sized(segment, further)

@@ -9,8 +9,8 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from tilesmith.cost_models.taco2019 import Taco2019
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.features.reads import Read
+from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.stages_alike import but_for_names
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing
 from tilesmith.scheduler.rewrites.passes import with_factors, with_joinings, with_packings
@@ -152,7 +152,7 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
     for without in v.search.segments(v.partition):
         group = groups.get(without.output, without)
         if group.names != without.names:
-            key = _but_for_names(every.search.facts, group.names)
+            key = but_for_names(every.search.facts, group.names)
             if key not in known:
                 before = v.search.planner.worked_out(without)
                 known[key] = every.search.planner.worked_out(group) < PARAMS.pays * before
@@ -203,24 +203,6 @@ def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
     strips = frozenset(f.partial for f in factors if not f.interleaved)
     partial = frozenset(f.partial for f in factors)
     return plan, gather(plan.pipeline, partial, strips, line_bytes=q.facts.line_bytes, core=q.facts.core)
-
-
-def _but_for_names(facts: Facts, names: tuple[str, ...]) -> Hashable:
-    """What the cost of a group follows from, but for the names of stages and for places that are the same at all of its
-    points: equal for the layers of a network that are of one kind."""
-    numbers = {name: n for n, name in enumerate(names)}
-
-    def read_by(r: Read) -> Hashable:
-        producer = facts.stages[r.producer]
-        of = (producer.is_input, producer.extents, producer.storage, producer.bytes_per_point)
-        spans = tuple((s.known, s.var, s.rate, s.width) if s.known else None for s in r.roughly)
-        return (numbers.get(r.producer), of, spans, r.points, r.executed, r.looked_up, r.computed)
-
-    def one(s: StageFacts) -> Hashable:
-        of = (s.dims, s.storage, s.extents, s.bytes_per_point, s.typed, s.operations, s.updates, s.pure)
-        return (of, s.name in facts.graph.outputs, tuple(map(read_by, s.reads)))
-
-    return tuple(one(facts.stages[name]) for name in names)
 
 
 def _with_packings(q: Question, v: Variant, copies: tuple[Packing, ...]) -> Variant:
