@@ -1,4 +1,4 @@
-"""What is inline in a stage, in the order of the pipeline."""
+"""Stages that are inline in another, in the order of the pipeline."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
 
 
 def test_planes_that_another_stage_has_gone_through_before() -> None:
-    """Of every channel the greatest and the least value, and then its points: the plane lies in between; of planes of
+    """The greatest and the least value of every channel, and then its points: the plane lies in between; of planes of
     another channel nothing is read again."""
 
     def of(channel: str) -> Pipeline:

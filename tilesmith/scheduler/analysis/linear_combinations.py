@@ -52,7 +52,7 @@ class Coefficient:
 
 
 ITSELF = Coefficient()
-"""Once."""
+"""The coefficient of what is taken once: 1."""
 
 
 class Term(NamedTuple):

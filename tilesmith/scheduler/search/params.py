@@ -22,7 +22,8 @@ class Params:
     """The paper's schedule is left where what is found costs no more than this, relative to it, without its prefetches.
     Of what is predicted to gain 3 to 10 % measured time gains as much in the mean, of what gains less nothing."""
     paper_gain_asking: float = 0.9
-    """The same with prefetches, if they are not all: how early memory answers a model knows least of."""
+    """The limit for what gains with its prefetches, and does more than ask: how early memory answers a model knows
+    least of."""
     from_root_most: float = 2.0
     """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
     from_root_gain: float = 0.95
