@@ -189,3 +189,29 @@ def test_a_step_waits_for_those_before_it_in_the_loop_that_carries(value: str, c
     stage, loops = of.stages[0], UpdateLoops(("p", "q"))
     found = carried_by(stage, stage.updates[0], loops, lambda _: 60, ORDINARY.latency_cycles)
     assert found == cycles
+
+
+@pytest.mark.parametrize(
+    ("updates", "rows"), [("y", [None]), ("yy", [None, 32]), ("xy", [None, 1]), ("yyy", [None, 48, 48])]
+)
+def test_passes_that_come_behind_find_all_blocks_under_way(updates: str, rows: list[int | None]) -> None:
+    """The first one computes in the place of the values."""
+    at = {"x": (["r", "y"], "f(r - 1, y)"), "y": (["x", "r"], "f(x, r - 1)")}
+    dims, box = ["x", "y"], [[0, 64], [0, 256]]
+    made = [
+        {"domain": {"r": [1, 63]}, "at": at[d][0], "value": f"max({at[d][1]}, f({', '.join(at[d][0])}))"}
+        for d in updates
+    ]
+    of = load(
+        {
+            "format": 1, "name": "passes", "inputs": [{"name": "a", "type": "float32", "dims": dims}],
+            "stages": [{"name": "f", "dims": dims, "value": "a(x, y)", "updates": made}],
+            "outputs": ["f"], "estimates": {"f": box, "a": box},
+        }
+    )  # fmt: skip
+    (counts,) = counts_of(rewrite(of, root_schedule(of, catalog.get("i7-6700"))), catalog.get("i7-6700"))
+    work = counts.stages[0].work
+    assert work is not None
+    for done, held in zip(work.passes, rows, strict=True):
+        if held is not None:
+            assert done.working == held * 64 * 4

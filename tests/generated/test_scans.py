@@ -79,6 +79,24 @@ CASES = {
         (ALONG_X, "min(f(r, y), f(r - 1, y) + 1)"),
         (BACK_X, "min(f(input.extent.x - 1 - r, y), f(input.extent.x - r, y) + 1)"),
     ),
+    "across rows and along them": scans(FLOATS, "input(x, y)", *BOTH_Y, *BOTH_X),
+    "along rows, and up across them": scans(FLOATS, "input(x, y)", *BOTH_X, BOTH_Y[1]),
+    "twice across rows each way": scans(FLOATS, "input(x, y)", BOTH_Y[0], *BOTH_Y, BOTH_Y[1]),
+    "across rows, of far before, along them, and across them": scans(
+        BYTES,
+        "int32(input(x, y))",
+        ({"domain": {"r": [17, "input.extent.y - 18"]}, "at": ["x", "r"]}, "f(x, r) * 3 - f(x, r - 17) + f(x, r - 2)"),
+        (BACK_X, "f(input.extent.x - r, y) * 5 + f(input.extent.x - 1 - r, y)"),
+        (ALONG_Y | {"where": "f(x, r - 1) % 3 == 0"}, "f(x, r) - f(x, r - 1)"),
+        ({"domain": {}, "at": ["x", "y"]}, "f(x, y) * 2 + y"),
+    ),
+    "up across rows, sums along them, and up again": scans(
+        BYTES,
+        "int32(input(x, y))",
+        (BACK_Y, "f(x, input.extent.y - r) * 3 - f(x, input.extent.y - 1 - r)"),
+        (ALONG_X, "f(r - 1, y) + f(r, y)"),
+        (BACK_Y, "f(x, input.extent.y - r) + f(x, input.extent.y - 1 - r)"),
+    ),
     "errors that are passed on": scans(
         FLOATS, "input(x, y)", (ALONG_X, "f(r, y) + (f(r - 1, y) - (255.0 if f(r - 1, y) > 127.0 else 0.0))")
     ),

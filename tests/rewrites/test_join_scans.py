@@ -51,7 +51,7 @@ def chain(
         (chain(along=ALONG | {"where": "input(r, y) > 9"}), True),
         (chain("rows(x, y) + 1"), False),
         (chain("rows(y, x)"), False),
-        (chain(down=UP), False),  # blocks of rows could not have both
+        (chain(down=UP), True),
         (chain(down=DOWN | {"value": "table(x, r - 1) + input(x, r)"}), False),  # more of the input would be required
         (chain(outputs=("rows", "table")), False),
         (chain(outputs=("table", "other")), False),

@@ -15,7 +15,7 @@ from tilesmith.scheduler.analysis.row_recurrences import LEAST_LANES, row_recurr
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, expressions, is_plain, stage_graph
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import shared_sweep
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
@@ -293,9 +293,9 @@ class _Drawing:
                 vector = Vector(recurrence.loop, self.r.choice([n for n in LANES if n >= LEAST_LANES]))
             found.append(UpdateLoops(loops, vector, parallel))
         alone = tuple(replace(u, parallel=None) for u in found)
-        blocks = sweep(stage, alone) if threads else None
-        if blocks is not None and blocks.loop is not None and self.chance(0.5):
-            shared = blocks.updates - 1
+        blocks = shared_sweep(stage, alone) if threads else None
+        if blocks is not None and self.chance(0.5):
+            shared = blocks.updates[-1]
             return (*(replace(u, parallel=blocks.dim) for u in alone[:shared]), *alone[shared:])
         return tuple(found)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from math import gcd
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -127,22 +127,35 @@ def written_box(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[st
     return box
 
 
-def causal_loop(stage: Stage, update: Update, dim: str) -> str | None:
-    """The variable of the domain by which `update` goes through `dim` from its beginning: it writes there, moved by a
-    constant, what follows from its own stage at that place of `dim` or before, and from nothing that it writes later in
-    that loop. None where there is none."""
+class Way(NamedTuple):
+    """The way of an update through a dim by the variable `loop` of its domain, by 1 or -1 a `step`: what it writes at a
+    place follows from there and so many places before it on the way, at most `reach`."""
+
+    loop: str
+    step: int
+    reach: int
+
+
+def way_through(stage: Stage, update: Update, dim: str) -> Way | None:
+    """The way by which `update` goes through `dim` from its beginning, or from its end: it writes there, moved by what
+    never changes, what follows from its own stage at that place of `dim` or before it on the way, and from nothing that
+    it writes later in that loop. None where there is none."""
     system, d = _system(stage, update), stage.dims.index(dim)
-    (e, c), *others = (*system.at[d].terms.items(), (None, 0))
-    if others != [(None, 0)] or c != 1 or not isinstance(e, Var) or e.name not in {r.name for r in update.domain}:
+    at, domain = system.at[d], {r.name for r in update.domain}
+    moving = [(e, c) for e, c in at.terms.items() if any(isinstance(n, Var | Access) for n in walk(e))]
+    (e, step), *others = moving or [(None, 0)]
+    if others or abs(step) != 1 or not isinstance(e, Var) or e.name not in domain:
         return None
     if any(n == e for k, i in enumerate(update.at) if k != d for n in walk(i)):
         return None
+    reach = 0
     for place, local in system.reads:
-        ahead = place[d].plus(system.at[d].scaled(-1))
-        if ahead.terms or ahead.const > 0 or e.name in local:
+        behind = at.plus(place[d].scaled(-1)).scaled(step)
+        if behind.terms or behind.const < 0 or e.name in local:
             return None
+        reach = max(reach, behind.const)
     outermost = (*(n for n in default_order(stage, update) if n != e.name), e.name)
-    return e.name if may_reorder(stage, update, outermost, strict=True) else None
+    return Way(e.name, step, reach) if may_reorder(stage, update, outermost, strict=True) else None
 
 
 def steady_parts(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[Reduce, frozenset[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.analysis.row_scans import paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, sweeps, words_of_blocks
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.primitives.registry import primitives_of
@@ -102,15 +102,23 @@ def _produce(pipeline: Pipeline, placement: Placement, depth: int) -> Iterator[s
 def _updates(stage: Stage, scheduled: tuple[UpdateLoops, ...], depth: int) -> Iterator[str]:
     """Every update with its loops, outermost first, and what runs block by block with it."""
     every = scheduled or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
-    paired, swept = paired_scans(stage, every), sweep(stage, every)
+    paired, swept = paired_scans(stage, every), {n: s for s in sweeps(stage, every) for n in s.updates}
     for n, loops in enumerate(every):
         with_others = []
         if n - 1 in paired:
             with_others.append(f"each block of rows after update {n - 1}")
-        if swept is not None and n < swept.updates:
-            with_others.append(f"by {swept.rows} of {swept.dim}, as all from the values to update {swept.updates - 1}")
+        if n in swept:
+            with_others.append(_block(swept[n], n))
         note = f"  # {'; '.join(with_others)}" if with_others else ""
         yield f"{INDENT * depth}update {stage.name}:{note}"
         for inside, loop in enumerate(reversed(loops.loops), start=1):
             yield f"{INDENT * (depth + inside)}{' '.join([*update_words(loops, loop), 'for'])} {loop}:"
         yield f"{INDENT * (depth + len(loops.loops) + 1)}{stage.name}(...) = ..."
+
+
+def _block(found: Sweep, update: int) -> str:
+    """The blocks that an update has with others."""
+    behind = found.behind[update - found.first]
+    late = f", {behind} behind" if behind else ""
+    first = f"update {found.first}" if found.first else "the values"
+    return f"{words_of_blocks(found)}{late}, as all from {first} to update {found.updates[-1]}"

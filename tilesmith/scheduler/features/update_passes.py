@@ -10,7 +10,7 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import sweeps
 from tilesmith.scheduler.features import l1_transfers
 from tilesmith.scheduler.features.cache_traffic import POINT, WHOLE, state
 from tilesmith.scheduler.features.dependence_chains import carried_by, chain_of
@@ -33,7 +33,8 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
     working, computed = own.one(group.level(name)), _computed_again(group, name)
     found = []
     every = run.updates or tuple(UpdateLoops(default_order(definition, update)) for update in definition.updates)
-    paired, swept = paired_scans(definition, every), sweep(definition, every)
+    paired = paired_scans(definition, every)
+    swept = {n: s for s in sweeps(definition, every) for n in s.updates}
     for n, (update, known, loops) in enumerate(zip(definition.updates, stage.updates, every, strict=True)):
         vector = loops.vector
         lanes = 1 if vector is None else vector.lanes
@@ -53,8 +54,8 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
             touched = working / max((known.trips(r.name) for r in update.domain), default=inf)
         elif n - 1 in paired:  # a block of rows
             touched = apart * lanes
-        elif swept is not None and n < swept.updates:
-            touched = float(stage.apart[swept.dim] * size * swept.rows)
+        elif n in swept and (n == 0 or n > swept[n].first):
+            touched = float(stage.apart[swept[n].dim] * size * swept[n].held)
         gathered = 0.0 if vector is None or across else _gathered(group, name, n, run._replace(row=vector.dim))
         steady = {
             e: float(prod(known.trips(loop) for loop in inside))

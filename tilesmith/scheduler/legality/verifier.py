@@ -15,7 +15,7 @@ from tilesmith.scheduler.analysis.register_windows import FusedRow
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import sweeps
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
 from tilesmith.scheduler.ir.plan import Plan
@@ -93,8 +93,8 @@ class _Context:
         return may_reorder(self.stage, update, order, self.strict)
 
     def shared_blocks(self, loops: tuple[UpdateLoops, ...]) -> tuple[str | None, int]:
-        found = sweep(self.stage, loops)
-        return (found.dim, found.updates) if found is not None and found.shared else (None, 0)
+        found = next((s for s in sweeps(self.stage, loops) if s.shared), None)
+        return (None, 0) if found is None else (found.dim, len(found.ways))
 
     def independent(self, update: Update, order: tuple[str, ...], loop: str, together: int | None = None) -> bool:
         return independent(self.stage, update, order, loop, together)

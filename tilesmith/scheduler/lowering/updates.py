@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from tilesmith.scheduler.analysis import access_functions
 from tilesmith.scheduler.analysis.accesses import accesses
@@ -13,7 +14,7 @@ from tilesmith.scheduler.analysis.dependence import default_order, free_dims, in
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, sweep
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, sweeps, words_of_blocks
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -58,13 +59,15 @@ def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
 
     *Legal when* `box` is settled: it holds everything that the updates write and read of the stage.
     """
-    stage, found = of.stage, sweep(of.stage, of.loops)
-    if found is None or (found.shared and not of.threads_wait):
+    found = [s for s in sweeps(of.stage, of.loops) if not s.shared or of.threads_wait]
+    if not any(s.first == 0 for s in found):
         of.fill(box)
-        _updates(b, sources, of, box, range(len(stage.updates)))
-        return
-    _swept(b, sources, of, box, found, found.around)
-    _updates(b, sources, of, box, range(found.updates, len(stage.updates)))
+    done = 0
+    for one in found:
+        _updates(b, sources, of, box, range(done, one.first))
+        _swept(b, sources, of, box, one, one.around)
+        done = one.updates.stop
+    _updates(b, sources, of, box, range(done, len(of.stage.updates)))
 
 
 def _swept(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep, around: tuple[str, ...]) -> None:
@@ -86,36 +89,54 @@ def _swept(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep
 
 
 def _blocks(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep) -> None:
-    """The blocks of a sweep at one place of all dims around them: of each its values, and then its updates."""
+    """The blocks of a sweep at one place of all dims around them: of each its values, and then its updates; of those
+    that come behind others the block that is so far behind."""
     stage, dim = of.stage, found.dim
     d = stage.dims.index(dim)
     lo, hi = box[d]
+    until = hi + found.behind[-1]
     with b.scope() as body:
         var = b.fresh(dim)
-        at = b.declare(var, ends=(lo, hi))
-        end = at if found.rows == 1 else b.let(minimum(at + (found.rows - 1), hi), f"{dim}_until")
-        block = (*box[:d], (at, end), *box[d + 1 :])
-        of.fill(block)
-        if found.shared:
-            _updates(b, sources, of, block, range(found.updates - 1), found)
-            with b.condition() as ordered:
-                _updates(b, sources, of, block, range(found.updates - 1, found.updates), found)
-            b.emit(Ordered(tuple(ordered)))
-        else:
-            _updates(b, sources, of, block, range(found.updates), found)
-    updates = f"updates 0 to {found.updates - 1}" if found.updates > 1 else "update 0"
-    comment = f"{stage.name}: values and {updates}, by {found.rows} of {dim}"
-    b.emit(Loop(var, lo, hi, const(found.rows), tuple(body), found.shared, comment=comment))
+        at = b.declare(var, ends=(lo, until))
+        for behind, several in groupby(found.updates, lambda n: found.behind[n - found.first]):
+            which, back = list(several), at - behind
+            if found.back:
+                end = lo + hi - back
+                begin = end if found.rows == 1 else b.let(maximum(end - (found.rows - 1), lo), f"{dim}_from")
+            else:
+                begin, end = back, back
+                if found.rows > 1:
+                    end = b.let(minimum(begin + (found.rows - 1), hi), f"{dim}_until")
+            within = [back - lo] if behind else []  # before the first block, or after the last
+            within += [hi - back] if behind < found.behind[-1] else []
+            with b.condition() if within else nullcontext(()) as passes:
+                block = (*box[:d], (begin, end), *box[d + 1 :])
+                if which[0] == 0:
+                    of.fill(block)
+                *others, last = which
+                if found.shared:
+                    _updates(b, sources, of, block, others, found)
+                    with b.condition() as ordered:
+                        _updates(b, sources, of, block, [last], found)
+                    b.emit(Ordered(tuple(ordered)))
+                else:
+                    _updates(b, sources, of, block, which, found)
+            if within:
+                b.emit(If(tuple(within), tuple(passes)))
+    updates = f"updates {found.first} to {found.updates[-1]}" if len(found.ways) > 1 else f"update {found.first}"
+    late = (f", update {n} {rows} behind" for n, rows in zip(found.updates, found.behind, strict=True) if rows)
+    comment = f"{stage.name}: {'' if found.first else 'values and '}{updates}, {words_of_blocks(found)}{''.join(late)}"
+    b.emit(Loop(var, lo, until, const(found.rows), tuple(body), found.shared, comment=comment))
 
 
 def _updates(
-    b: Builder, sources: Sources, of: StagePasses, box: Box, which: range, within: Sweep | None = None
+    b: Builder, sources: Sources, of: StagePasses, box: Box, which: Sequence[int], within: Sweep | None = None
 ) -> None:
     """These updates, one after the other. In a block of a sweep, what goes through its dim does so in the block."""
     stage, paired = of.stage, paired_scans(of.stage, of.loops)
     rows = [n for n in which if is_row_scan(stage, stage.updates[n], of.loops[n])]
-    ahead = _rows_ahead(sources, of, within) if within is not None else 0
-    joined = within.updates - 1 if within is not None and joins_last(stage, of.loops, within) else None
+    ahead = _rows_ahead(sources, of, within, which[0]) if within is not None and which else 0
+    joined = within.updates[-1] if within is not None and joins_last(stage, of.loops, within) else None
     pending = list(which)
     scans: list[RowNest] = []
     while pending:
@@ -151,9 +172,10 @@ def _nest(
     stage, update, loops = of.stage, of.stage.updates[n], of.loops[n]
     b.emit(Comment(f"update {n} of {stage.name}: {', '.join(reversed(loops.loops)) or 'once'}"))
     bounds = dict(zip(stage.dims, box, strict=True)) | {r.name: _range(b, sources, r) for r in update.domain}
-    if within is not None and within.loop is not None and n == within.updates - 1:
+    way = within.ways[n - within.first] if within is not None else None
+    if within is not None and way is not None:
         place = update.at[stage.dims.index(within.dim)]
-        bounds[within.loop] = _in_block(b, sources, place, within.loop, bounds[within.loop], bounds[within.dim])
+        bounds[way] = _in_block(b, sources, place, way, bounds[way], bounds[within.dim], within.back)
     nest = Nest(
         f"{stage.name}:{n}",
         _body(b, stage, of.buffers, update),
@@ -191,14 +213,20 @@ def _strip(b: Builder, of: StagePasses, nest: Nest) -> Iterator[Callable[[Nest],
     b.emit(Loop(strip, lo, hi, const(width), tuple(body), True))
 
 
-def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep) -> int:
-    """Rows by which scans of a block ask ahead for what values read: those of a block, since scans wait for little
-    else. 0 where the second level of caches would not hold that beside the block."""
+def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep, update: int) -> int:
+    """Rows by which scans of a block ask ahead for what values read: from where this update is to the next block, since
+    scans wait for little else. 0 where the second level of caches would not hold that beside the blocks, or where the
+    values have been computed before."""
     stage = of.stage
+    if block.first:
+        return 0
     read = {(e.name, e.component): e.type.bytes for e in values_read(stage, sources.buffers)}
-    points = block.rows * of.expected[stage.storage[0]][1]
-    held = sum(t.bytes for t in stage.types) + sum(read.values())
-    return block.rows if block.dim == stage.storage[1] and 2 * points * held <= of.cache_bytes else 0
+    row, own, others = of.expected[stage.storage[0]][1], sum(t.bytes for t in stage.types), sum(read.values())
+    held = row * ((block.held + block.rows) * own + 2 * block.rows * others)
+    if block.dim != stage.storage[1] or held > of.cache_bytes:
+        return 0
+    ahead = block.rows + block.behind[update]
+    return -ahead if block.back else ahead
 
 
 def _next_rows(b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Mapping[str, Interval]) -> Ahead | None:
@@ -228,12 +256,16 @@ def _next_rows(b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Ma
     return Ahead(rows=rows) if rows else None
 
 
-def _in_block(b: Builder, sources: Sources, place: Expr, loop: str, whole: Interval, block: Interval) -> Interval:
-    """The iterations of a loop that write into a block: of those of the whole dim, where each writes at `place`."""
+def _in_block(
+    b: Builder, sources: Sources, place: Expr, loop: str, whole: Interval, block: Interval, back: bool
+) -> Interval:
+    """The iterations of a loop that write into a block: of those of the whole dim, where each writes at `place`, and
+    goes `back` or not."""
     outside = Evaluator(b, sources, None)
     moved = outside.lane(place, outside.frame({loop: Lane(const(0))})).base
     (first, last), (lo, hi) = whole, block
-    return b.let(maximum(first, lo - moved), f"{loop}_lo"), b.let(minimum(last, hi - moved), f"{loop}_hi")
+    begin, end = (moved - hi, moved - lo) if back else (lo - moved, hi - moved)
+    return b.let(maximum(first, begin), f"{loop}_lo"), b.let(minimum(last, end), f"{loop}_hi")
 
 
 def _goes_back(update: Update, loops: UpdateLoops) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.accesses import accesses
-from tilesmith.scheduler.analysis.dependence import causal_loop, free_dims
+from tilesmith.scheduler.analysis.dependence import free_dims, way_through
 from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, map_children
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
@@ -36,7 +36,7 @@ def _scan_before(pipeline: Pipeline, stage: Stage) -> Stage | None:
     if any(a.producer != stage.name for a in accesses(stage) if a.definition):
         return None  # more would be required of that
     kept = set(stage.storage[1:]).intersection(*(free_dims(first, u) for u in first.updates))
-    return first if any(causal_loop(stage, stage.updates[0], dim) is not None for dim in kept) else None
+    return first if any(way_through(stage, stage.updates[0], dim) is not None for dim in kept) else None
 
 
 def _takes(stage: Stage, first: Stage) -> bool:

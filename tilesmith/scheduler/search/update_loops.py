@@ -12,7 +12,7 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import shared_sweep
 from tilesmith.scheduler.features.dependence_chains import carried_by
 from tilesmith.scheduler.features.flat_rows import flat_update
 from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
@@ -60,15 +60,16 @@ def _blocks_shared(
     worth it; updates after these have threads of their own."""
     stage, definition = facts.stages[name], facts.definitions[name]
     alone = tuple(of.loops(1) for of in chosen)
-    found = sweep(definition, alone)
-    if found is None or found.loop is None or not platform.threads_wait:
+    found = shared_sweep(definition, alone)
+    if found is None or not platform.threads_wait:
         return None
     few = stage.extent(found.dim) < platform.threads * found.rows
-    if few or sum(arithmetic(of.found) for of in chosen[: found.updates]) < facts.core.balance.fork_operations:
+    if few or sum(arithmetic(of.found) for of in chosen[: found.updates.stop]) < facts.core.balance.fork_operations:
         return None
-    shared = (replace(u, parallel=found.dim) for u in alone[: found.updates - 1])
-    rest = (of.loops(platform.threads) for of in chosen[found.updates :])
-    return (*shared, alone[found.updates - 1], *rest)
+    *before, last = alone[: found.updates.stop]
+    shared = (replace(u, parallel=found.dim) for u in before)
+    rest = (of.loops(platform.threads) for of in chosen[found.updates.stop :])
+    return (*shared, last, *rest)
 
 
 def _in_pairs(definition: Stage, chosen: list[_Chosen]) -> list[_Chosen]:

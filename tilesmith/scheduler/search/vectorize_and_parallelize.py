@@ -13,7 +13,7 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, is_permuted
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import reductions
-from tilesmith.scheduler.analysis.update_sweeps import sweep
+from tilesmith.scheduler.analysis.update_sweeps import sweeps
 from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
 from tilesmith.scheduler.features.group_counts import Levels
 from tilesmith.scheduler.features.operation_counts import Typed, together, work_apart
@@ -363,8 +363,8 @@ def root_group(
     vector = wide_vector_of(stage, computed_bytes, platform, registers, _with_inlined(facts, name, here))
     if shared is not None and stage.updates and stage.extent(shared) % platform.threads:  # some would wait
         updates = update_loops(facts, name, computed_bytes, platform, strict, threads=True)
-        found = sweep(facts.definitions[name], updates)
-        if found is not None and found.shared and stage.extent(shared) < stage.extent(found.dim) // found.rows:
+        blocks = (s for s in sweeps(facts.definitions[name], updates) if s.shared)
+        if any(stage.extent(shared) < stage.extent(s.dim) // s.rows for s in blocks):
             return Group(name, loops, (), None, vector, unrolled, placements, updates)
     updates = update_loops(facts, name, computed_bytes, platform, strict, threads=parallel is None)
     if shared is not None and any(u.vector is not None and u.vector.dim == shared for u in updates):
@@ -379,9 +379,8 @@ def root_group(
 
 def _strip_of_rows(facts: Facts, name: str, updates: Sequence[UpdateLoops], dim: str, platform: Platform) -> int:
     """The places along `dim` of a strip for a thread: whole blocks of the updates' sweep, or vectors across rows."""
-    found = sweep(facts.definitions[name], updates)
     lanes = max(u.vector.lanes for u in updates if u.vector is not None and u.vector.dim == dim)
-    rows = found.rows if found is not None and found.dim == dim else lanes
+    rows = max((s.rows for s in sweeps(facts.definitions[name], updates) if s.dim == dim), default=lanes)
     strip = -(-facts.stages[name].extent(dim) // (platform.threads * PARAMS.strips_per_thread))
     return -(-strip // rows) * rows
 
