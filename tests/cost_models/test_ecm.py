@@ -9,7 +9,7 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.ecm import Ecm
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Transfer, Way, Work
+from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Sums, Transfer, Way, Work
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch
 
@@ -619,6 +619,27 @@ def test_registers_that_expressions_need_are_not_there_for_what_is_held() -> Non
         for n in (2.0, 4.0, 8.0)
     )
     assert none == few < many
+
+
+def of_many_rows(rows: int) -> float:
+    """The time in the core of points that take a hundred elements each for all lanes, from so many rows in all."""
+    return terms(counts(work(loads=(Transfer("uniform", 4, 100.0, rows),))), machine(load_cycles=0.5))["in core"]
+
+
+def test_addresses_of_more_rows_than_general_registers_are_loads() -> None:
+    assert of_many_rows(1) == of_many_rows(6)
+    cycles = [(of_many_rows(rows) - of_many_rows(6)) / 1e3 for rows in (8, 12)]
+    assert cycles == pytest.approx([100 * 2 / 8 * 0.5, 100 * 6 / 12 * 0.5], rel=0.02)
+
+
+def test_sums_beyond_the_registers_are_loaded_and_stored_for_each_term() -> None:
+    platform, of = machine(load_cycles=0.5, store_cycles=1.0), work(loads=(Transfer("aligned", 4, 100.0),))
+    none, fit, spilled = (
+        terms(counts(of._replace(sums=sums)), platform)["in core"]
+        for sums in (None, Sums(13.0, 4, 100.0), Sums(16.0, 4, 100.0))
+    )
+    assert fit == none  # with a vector that all share, and two elements
+    assert (spilled - fit) / 1e3 == pytest.approx(3 / 16 * 100 * 1.5, rel=0.02)
 
 
 def test_short_elements_are_gathered_by_machines_that_can() -> None:

@@ -40,7 +40,8 @@ class Transfer(NamedTuple):
     """Elements of `bytes` that one point reads or writes in some way, so many `times`; of `strided` ones every
     `stride`th, or the `whole` of each stride one by one; `shared` ones are each of `stride` lanes; `pixels` have
     `stride` channels; a `table` has `stride` parts, each of as many elements as the longest look-up has; of
-    `transposed` ones `stride` of each row come at once."""
+    `transposed` ones `stride` of each row come at once; `uniform` ones are of `stride` rows of memory, one for each of
+    the points that are computed together."""
 
     way: Way
     bytes: int
@@ -55,6 +56,15 @@ class Chain(NamedTuple):
 
     whole: float
     after: float
+
+
+class Sums(NamedTuple):
+    """Sums of a long reduction in registers: so many of points `beside` each other, of elements of `size` bytes, to
+    each of which so many `terms` are added."""
+
+    beside: float
+    size: int
+    terms: float
 
 
 class Before(NamedTuple):
@@ -137,10 +147,10 @@ class Work(NamedTuple):
     for so many lines ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group
     has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
-    cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile. Several rows
-    that it stores at once outside of the group are `together` with those that it loads. Where updates run by other
-    lanes than what comes `before` them, this is apart from the other operations, loads and stores. Or all of these
-    are of its values, and `passes` are its updates.
+    cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile; those of long
+    reductions have `sums` in registers. Several rows that it stores at once outside of the group are `together` with
+    those that it loads. Where updates run by other lanes than what comes `before` them, this is apart from the other
+    operations, loads and stores. Or all of these are of its values, and `passes` are its updates.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -176,6 +186,7 @@ class Work(NamedTuple):
     together: SideBySide | None = None
     needs: float = 0.0
     walked: float = 0.0
+    sums: Sums | None = None
 
 
 class GroupWork(NamedTuple):

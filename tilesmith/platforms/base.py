@@ -255,6 +255,19 @@ def check_sources(sources: tuple[tuple[str, str], ...], known: set[str]) -> None
             )
 
 
+GENERAL_REGISTERS = {"x86_64": 16, "arm": 16}
+"""General registers by architecture; others have MORE."""
+MORE = 31
+GENERAL_REGISTERS_OF_LOOPS = 10
+"""General registers that a loop over terms of a sum takes for all else: counters and ends of three or four loops around
+each other, the stack, rows of what all points share, how far apart rows are."""
+
+
+def row_addresses(architecture: str) -> int:
+    """Rows of memory whose addresses such a loop has in registers beside all else."""
+    return GENERAL_REGISTERS.get(architecture, MORE) - GENERAL_REGISTERS_OF_LOOPS
+
+
 LINE_BYTES = 64
 """Bytes of a line of memory where no platform is asked."""
 

@@ -146,3 +146,33 @@ def test_tiles_that_threads_share_divide_the_dim() -> None:
             group = group_of(matrices, name)
             tile = group.tile("i")
             assert tile is None or tile.size is None or group.loops[-1] != "i.outer" or 512 % tile.size == 0
+
+
+@pytest.mark.parametrize("channels", [16, 64])
+def test_channels_that_have_rows_of_weights_are_few_and_of_two_vectors(channels: int) -> None:
+    """One vector of eleven channels or more, or of all that there are, loads an address for half of its terms."""
+    taps = "sum(a(x + p, y + q, k) * w(p, q, k, c) for k in range(48) for q in range(3) for p in range(3))"
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "convolution",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "k"]},
+                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
+            ],
+            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": taps}],
+            "outputs": ["f"],
+            "estimates": {
+                "a": [[0, 130], [0, 130], [0, 48]],
+                "w": [[0, 3], [0, 3], [0, 48], [0, channels]],
+                "f": [[0, 128], [0, 128], [0, channels]],
+            },
+        }
+    )
+    group = group_of(pipeline, "i7-6700")
+    tile = group.tile("c")
+    assert group.unroll == ("c",)
+    assert group.vector is not None
+    assert group.vector.lanes == 16
+    assert tile is not None
+    assert tile.size in (4, 5, 6)

@@ -100,7 +100,7 @@ class Ecm:
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
         parts = (work.operations, work.loads, work.stores, work.before)
-        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked)
+        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked, work.sums)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:

@@ -22,6 +22,8 @@ ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
 SHUFFLED = ("shuffled", "shared")
 """Ways of vectors that a permutation makes."""
+NEXT_ELEMENTS = 2
+"""Elements for all lanes in registers: that of this product, and the next one's, which is loaded meanwhile."""
 GATHERED_AT_ONCE = 64
 """Bytes of the registers that the C has an instruction to gather for (`codegen.c.gathers`)."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
@@ -215,7 +217,25 @@ def _transfers(work: Work, m: Machine) -> float:
     asks = work.asked * m.core.prefetch.request_loads * m.parameters.scalar_cycles
     uniform = sum(t.times for t in work.loads if t.way == "uniform")  # elements for all lanes: few are in registers
     asks += max(0.0, uniform - max(0, m.registers - m.core.registers.working)) * m.parameters.load_cycles
-    return asks + sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
+    moved = sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
+    return asks + moved + _crowded(work, m)
+
+
+def _crowded(work: Work, m: Machine) -> float:
+    """Cycles of a step for what has no register of its own where points are computed together: addresses of the rows
+    from which they take an element each for all lanes, and sums, which are loaded and stored for each term. Where
+    instructions take elements from memory, none is loaded alone, and what an address takes does not show."""
+    p, cycles, elements = m.parameters, 0.0, 0
+    if not m.takes_elements:
+        apart = [t for t in work.loads if t.way == "uniform" and t.stride > 1]
+        rows, elements = sum(t.stride for t in apart), NEXT_ELEMENTS
+        if rows > m.addresses:
+            cycles += (1 - m.addresses / rows) * sum(t.times for t in apart) * p.load_cycles
+    if work.sums is not None:
+        each = max(1.0, work.lanes * work.sums.size / m.vector_bytes)
+        spilled = max(0.0, (work.sums.beside + 1) * each + elements - m.registers)
+        cycles += spilled / work.sums.beside * work.sums.terms * (p.load_cycles + p.store_cycles)
+    return cycles
 
 
 def _load(t: Transfer, lanes: int, m: Machine) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isinf, prod
+from types import MappingProxyType
 
 from tilesmith.cost_models.work import Transfer
 from tilesmith.scheduler.analysis.access_functions import Span
@@ -27,15 +28,17 @@ def loads(
     block: int,
     flat: bool = False,
     grouped: bool = False,
+    together: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Transfer, ...]:
     """The loads of a stage of the group from one producer; `registers` are the stages that have no memory. What it
     reads across rows is transposed for so many points at a time as a `block` has. Channels of `flat` rows are
-    neighbours like any others. What is summed, `grouped`, is loaded in the order of memory."""
+    neighbours like any others. What is summed, `grouped`, is loaded in the order of memory. So many points along the
+    dims `together` are computed at once."""
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
         part = read.executed / read.points
         ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
-        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat, grouped))
+        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat, grouped, together))
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
@@ -65,7 +68,7 @@ def loads(
         return (Transfer("transposed", size, times, block),)
     moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
     if not moving:
-        return (Transfer("uniform", size, times),)
+        return (Transfer("uniform", size, times, _rows(producer, read, together)),)
     spans = [s for s in read.roughly if s.var == run.row]
     for order in read.orders:
         if order.dim == run.row and run.lanes % order.period and spans[0].rate >= 1:  # another one in each vector
@@ -75,6 +78,15 @@ def loads(
     distance = 1 if flat else prod(producer.extent(d) for d in before)
     dense = 2 * times >= box_points(read.roughly)  # rows side by side share some of what one of them reads
     return _along(distance, spans[0], size, times, run.lanes, dense)
+
+
+def _rows(producer: StageFacts, read: Read, together: Mapping[str, int]) -> int:
+    """Rows of memory that points of the dims `together` read, each another one."""
+    rows = 1
+    for dim, span in zip(producer.dims, read.roughly, strict=True):
+        if dim != producer.storage[0] and span.known and span.rate and span.var is not None:
+            rows *= together.get(span.var, 1)
+    return rows
 
 
 def _beside(beside: Beside, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:

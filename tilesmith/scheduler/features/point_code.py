@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from tilesmith.cost_models.work import Before, Transfer, Way
+from tilesmith.cost_models.work import Before, Sums, Transfer, Way
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.periodic_indices import repeats_of
 from tilesmith.scheduler.features import l1_transfers
@@ -14,7 +14,7 @@ from tilesmith.scheduler.features.flat_rows import has_flat_rows
 from tilesmith.scheduler.features.neighbour_sums import summed_producers
 from tilesmith.scheduler.features.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline_features import Facts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_sums
 from tilesmith.scheduler.features.register_needs import register_need
 from tilesmith.scheduler.features.running_group import RunningGroup
 from tilesmith.scheduler.features.streaming_stores import HELD
@@ -133,6 +133,7 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
             group.layers.block(name, read, run),
             flat,
             read.producer in grouped,
+            reads.apart,
         )
     )
     stores = () if run.registers else l1_transfers.stores(facts, run, flat)
@@ -157,6 +158,17 @@ def _reads_before(group: RunningGroup, name: str) -> bool:
     """True where all that a stage reads of others is read before its updates."""
     found = accesses(group.facts.definitions[name])
     return all(a.producer == name or a.definition == 0 for a in found)
+
+
+def sums_held(group: RunningGroup, name: str) -> Sums | None:
+    """The sums of the long reductions of points of a stage that are computed together, if there are any."""
+    facts, reads = group.facts.stages[name], group.reads[name]
+    if reads.side_by_side == 1 or facts.updates or not group.has_loops(name):
+        return None
+    definitions = group.facts.definitions
+    sums = long_sums(definitions[name], {n: definitions[n] for n in reads.inlined}, reads.executed)
+    terms = max((r.executed for r in reads.reads), default=0.0)
+    return Sums(reads.side_by_side * max(1.0, sums), facts.computed_bytes, terms)
 
 
 def vectors_held(group: RunningGroup, name: str, run: Run, streamed: bool) -> tuple[tuple[int, float], ...]:

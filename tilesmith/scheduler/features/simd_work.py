@@ -17,7 +17,7 @@ from tilesmith.scheduler.features.execution_mode import Run, Running
 from tilesmith.scheduler.features.fusion_group import Effective, Members
 from tilesmith.scheduler.features.group_counts import Counter, Levels, in_registers
 from tilesmith.scheduler.features.loop_nest import Nest
-from tilesmith.scheduler.features.point_code import point_code, registers_needed, vectors_held
+from tilesmith.scheduler.features.point_code import point_code, registers_needed, sums_held, vectors_held
 from tilesmith.scheduler.features.row_streams import bytes_in_order, lines_asked, next_of_row, rows_walked, streams
 from tilesmith.scheduler.features.row_vectors import vectors_of_rows
 from tilesmith.scheduler.features.running_group import RunningGroup
@@ -147,6 +147,7 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         together=side_by_side(group.members, reads, run) if is_output and not facts.updates else None,
         needs=registers_needed(group, name),
         walked=rows_walked(group, name, run),
+        sums=sums_held(group, name),
     )
 
 

@@ -65,7 +65,7 @@ def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: 
         return
     tiled = tiled_dims(output)
     sums = max(1, ceil(long_sums(stage, inside, sized.shape.reads[members.output].executed)))
-    for dim in tiled:
+    for dim in (d for d in output.storage if d in output.pure):  # of few points, too
         if dim == row or row not in tiled or not shares_loads(stage, dim, row, inside):
             continue
         near = _rows_in_first_level(pricing, output, dim)
@@ -118,6 +118,8 @@ def _orders(
     share that loop."""
     intra = [loop for loop in order.loops if loop == inner(dim_of(loop))]
     inter = [loop for loop in order.loops if loop != inner(dim_of(loop))]
+    if outer(dim) not in inter:  # of few points, that were computed together
+        inter.insert(0, outer(dim))
     short = [loop for loop in intra[: order.unrolled] if loop not in (inner(dim), inner(row))]
     others = [loop for loop in intra[order.unrolled :] if loop not in (inner(dim), inner(row))]
     inside = (inner(dim), inner(row), *others, *short)
