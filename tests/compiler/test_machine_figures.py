@@ -81,7 +81,7 @@ OF = {
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
-        cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS NEXT_ELEMENTS
+        cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS NEXT_ELEMENTS PICKED
         scheduler/features/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
     """,
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """

@@ -636,10 +636,21 @@ def test_sums_beyond_the_registers_are_loaded_and_stored_for_each_term() -> None
     platform, of = machine(load_cycles=0.5, store_cycles=1.0), work(loads=(Transfer("aligned", 4, 100.0),))
     none, fit, spilled = (
         terms(counts(of._replace(sums=sums)), platform)["in core"]
-        for sums in (None, Sums(13.0, 4, 100.0), Sums(16.0, 4, 100.0))
+        for sums in (None, Sums(13.0, 13, 4, 100.0), Sums(16.0, 16, 4, 100.0))
     )
     assert fit == none  # with a vector that all share, and two elements
     assert (spilled - fit) / 1e3 == pytest.approx(3 / 16 * 100 * 1.5, rel=0.02)
+
+
+def test_lanes_that_are_picked_out_of_strides_take_registers_of_sums() -> None:
+    platform = machine(load_cycles=0.5, store_cycles=1.0)
+    of = work(loads=(Transfer("strided", 4, 100.0, 2),))
+    none, fit, spilled = (
+        terms(counts(of._replace(sums=sums)), platform)["in core"]
+        for sums in (None, Sums(8.0, 2, 4, 100.0), Sums(12.0, 3, 4, 100.0))
+    )
+    assert fit == none
+    assert (spilled - fit) / 1e3 == pytest.approx(3 / 3 * 100 * 1.5, rel=0.02)
 
 
 def test_short_elements_are_gathered_by_machines_that_can() -> None:

@@ -59,10 +59,11 @@ class Chain(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums of a long reduction in registers: so many of points `beside` each other, of elements of `size` bytes, to
-    each of which so many `terms` are added."""
+    """Sums of a long reduction in registers: so many `beside` each other, of so many `points`, of elements of `size`
+    bytes, to each of which so many `terms` are added."""
 
     beside: float
+    points: int
     size: int
     terms: float
 

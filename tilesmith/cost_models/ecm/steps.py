@@ -24,6 +24,8 @@ SHUFFLED = ("shuffled", "shared")
 """Ways of vectors that a permutation makes."""
 NEXT_ELEMENTS = 2
 """Elements for all lanes in registers: that of this product, and the next one's, which is loaded meanwhile."""
+PICKED = 4
+"""Registers that lanes are picked with out of strides: the two that they lie in, and their places in each."""
 GATHERED_AT_ONCE = 64
 """Bytes of the registers that the C has an instruction to gather for (`codegen.c.gathers`)."""
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
@@ -233,8 +235,9 @@ def _crowded(work: Work, m: Machine) -> float:
             cycles += (1 - m.addresses / rows) * sum(t.times for t in apart) * p.load_cycles
     if work.sums is not None:
         each = max(1.0, work.lanes * work.sums.size / m.vector_bytes)
-        spilled = max(0.0, (work.sums.beside + 1) * each + elements - m.registers)
-        cycles += spilled / work.sums.beside * work.sums.terms * (p.load_cycles + p.store_cycles)
+        picked = PICKED * any(t.way == "strided" for t in work.loads)
+        spilled = max(0.0, (work.sums.beside + 1) * each + elements + picked - m.registers)
+        cycles += spilled / work.sums.points * work.sums.terms * (p.load_cycles + p.store_cycles)
     return cycles
 
 

@@ -168,7 +168,7 @@ def sums_held(group: RunningGroup, name: str) -> Sums | None:
     definitions = group.facts.definitions
     sums = long_sums(definitions[name], {n: definitions[n] for n in reads.inlined}, reads.executed)
     terms = max((r.executed for r in reads.reads), default=0.0)
-    return Sums(reads.side_by_side * max(1.0, sums), facts.computed_bytes, terms)
+    return Sums(reads.side_by_side * max(1.0, sums), reads.side_by_side, facts.computed_bytes, terms)
 
 
 def vectors_held(group: RunningGroup, name: str, run: Run, streamed: bool) -> tuple[tuple[int, float], ...]:
