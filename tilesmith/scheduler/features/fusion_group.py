@@ -252,7 +252,7 @@ def _side_by_side(members: Members, name: str, unrolled: Mapping[str, int]) -> d
 
 
 def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: Mapping[str, int]) -> Effective:
-    found = {r.producer: r for r in facts.stages[name].reads}
+    found = {r.producer: _once_for_all(r, unrolled) for r in facts.stages[name].reads}
     evaluations: dict[str, float] = {}
     executed: dict[str, float] = {}
     pending = [p for p in found if p in inlined]
@@ -279,6 +279,15 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
     if unrolled:
         reads = (_shared(facts, r, unrolled) for r in reads)
     return Effective(tuple(reads), evaluations, executed, unrolled)
+
+
+def _once_for_all(read: Read, unrolled: Mapping[str, int]) -> Read:
+    """The read of each point of a stage of which so many along its `unrolled` dims are computed side by side, where all
+    of them read the same places: once for all, however far from each other these are."""
+    moving = {s.var for s in read.roughly} | read.data_of | read.floats_of
+    if not unrolled or read.several or not moving.isdisjoint(unrolled) or not all(s.known for s in read.roughly):
+        return read
+    return read.shared(read.points / prod(unrolled.values()))
 
 
 def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
