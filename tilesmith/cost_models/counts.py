@@ -42,8 +42,7 @@ class LoadCounts(NamedTuple):
     Counted once an iteration of the reader's store level: what is read again within it is taken to be kept.
     `points` are elements, `runs` contiguous rows of them. `streamed`: the reader's inner loop walks the rows,
     so that a prefetcher can follow. `external`: the producer is an input or the output of another group,
-    not a buffer of this one. `footprint_bytes` is what one iteration of the store level reads, and
-    `folded_footprint_bytes` what of it is alive at once while the reader's compute loop slides.
+    not a buffer of this one.
     """
 
     producer: str
@@ -52,8 +51,6 @@ class LoadCounts(NamedTuple):
     points: Amount
     runs: Amount
     bytes_per_point: int
-    footprint_bytes: Amount
-    folded_footprint_bytes: Amount
 
 
 class StageCounts(NamedTuple):

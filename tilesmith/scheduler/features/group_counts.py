@@ -205,15 +205,11 @@ class Counter:
         spans = dict(zip(producer.dims, moved, strict=True))
         run = _run_dims(producer)
         streamed = self._streams(name, read, producer, run)
-        points: Amount = 1.0
-        runs: Amount = 1.0
-        footprint: Amount = 1.0
-        ring: Amount = 1.0
         dims, free = by_dim(self.members, spans, producer)
         rows = {d: s for d, s in spans.items() if d not in run}
         row_dims, row_free = by_dim(self.members, rows, producer)
-        points, runs = float(free), float(row_free)
-        footprint = ring = float(free)
+        points: Amount = float(free)
+        runs: Amount = float(row_free)
         for axis in self.nest.axes.values():
             along = dims.get(axis.dim, ())
             motion = self.through(name, read, axis.dim) or ONE
@@ -222,10 +218,7 @@ class Counter:
             points = points * factor
             across = row_dims.get(axis.dim, ())
             runs = runs * (factor if across == along else self._factor(name, axis, across, motion, later))
-            footprint = footprint * self._extent(name, axis, along, False)
-            ring = ring * self._extent(name, axis, along, True)
-        size = producer.bytes_per_point
-        return LoadCounts(read.producer, external, streamed, points, runs, size, footprint * size, ring * size)
+        return LoadCounts(read.producer, external, streamed, points, runs, producer.bytes_per_point)
 
     def _streams(self, name: str, read: Read, producer: StageFacts, run: frozenset[str]) -> bool:
         """True if the inner loop of `name` walks the rows of the producer: so it does where the box that is computed

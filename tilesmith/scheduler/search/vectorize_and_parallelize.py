@@ -422,8 +422,7 @@ def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
         producer = facts.stages[read.producer]
         points = float(producer.root_points)
         row = producer.extent(producer.storage[0]) if producer.storage else 1
-        size = points * producer.bytes_per_point
-        loads.append(LoadCounts(read.producer, True, True, points, points / row, producer.bytes_per_point, size, size))
+        loads.append(LoadCounts(read.producer, True, True, points, points / row, producer.bytes_per_point))
     points = float(stage.root_points)
     own = StageCounts(
         name, False, points, points, stage.operations, tuple(loads), stage.bytes_per_point, False, 0.0, 0.0
