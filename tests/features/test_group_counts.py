@@ -14,7 +14,6 @@ from tilesmith.scheduler.features.loop_nest import Nest, axis
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
-from tilesmith.scheduler.search.taco2019.levels import fusion_space
 
 ORDERS = (
     ("x.inner", "y.inner", "x.outer", "y.outer"),
@@ -56,6 +55,11 @@ def _compare(of: Pipeline, loops: tuple[str, ...], levels: dict[str, Levels], ti
                 ring = list(walked.largest_extents)
                 ring[along] = walked.largest_need[along]
                 assert s.folded_bytes == s.bytes_per_point * prod(ring), where
+
+
+def fusion_space(loops: tuple[str, ...]) -> tuple[Levels, ...]:
+    """All pairs of compute and store level, the compute level no further out (TACO 2019, Fig. 6)."""
+    return tuple(Levels(c, s) for c in range(len(loops)) for s in range(c, len(loops)))
 
 
 @pytest.mark.slow

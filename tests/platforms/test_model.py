@@ -196,13 +196,6 @@ def test_no_allowed_flag_has_a_path_or_a_space(text: str) -> None:
         assert re.fullmatch(r"[a-z0-9.+=_-]+", text)
 
 
-def test_compiler_with_flags_checks_them() -> None:
-    compiler = get("i7-6700").compiler
-    assert compiler.with_flags("-mfma").flags[-1] == "-mfma"
-    with pytest.raises(ValueError, match="not allowed"):
-        compiler.with_flags("-fplugin=x")
-
-
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -57,14 +57,6 @@ ELEMENTS_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionLevel:
-    """A level at which a machine computes side by side: `width` at a time within one of the level outside."""
-
-    name: str
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
 class VectorUnit:
     """The vectors that one thread of code computes with: bytes of a register, and how many `registers` there are; bytes
     of a vector of places that a table of bytes is looked up at by an instruction (0: there is none), whether one
@@ -108,17 +100,6 @@ def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:
         given.permuted_bytes,
         registers,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySpace:
-    """Memory of a machine: `size_bytes` of one instance, None where no description says; `level`: the execution level
-    that has one instance. `managed`: programs say what is in it; else it is a cache of the space outside."""
-
-    name: str
-    size_bytes: int | None
-    level: str
-    managed: bool
 
 
 class Cache(BaseModel):
@@ -178,8 +159,6 @@ class Platform(Figures, Protocol):
     def architecture(self) -> str: ...
 
     @property
-    def execution_levels(self) -> tuple[ExecutionLevel, ...]: ...
-    @property
     def threads_wait(self) -> bool: ...
     @property
     def clock_ghz(self) -> float: ...
@@ -190,8 +169,6 @@ class Platform(Figures, Protocol):
     @property
     def work_items(self) -> int: ...
 
-    @property
-    def memory_spaces(self) -> tuple[MemorySpace, ...]: ...
     @property
     def caches(self) -> tuple[Cache, ...]: ...
     @property

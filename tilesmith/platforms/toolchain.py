@@ -8,7 +8,7 @@ or change what a program means (that is for the generated code's own flags to sa
 from __future__ import annotations
 
 import re
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
@@ -102,10 +102,6 @@ class Compiler(BaseModel):
                 {"hint": "empty, or qemu-aarch64 or qemu-arm with -L /usr/<target> and -cpu <name>"},
             )
         return prefix
-
-    def with_flags(self, *flags: str) -> Self:
-        """The compiler with `flags` after its own; they are checked like a document's."""
-        return type(self)(command=self.command, flags=(*self.flags, *flags), run_prefix=self.run_prefix)
 
 
 def _is_emulator(prefix: tuple[str, ...]) -> bool:

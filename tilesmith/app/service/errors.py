@@ -8,7 +8,6 @@ install()              makes every route of an application answer in that shape,
 from __future__ import annotations
 
 import errno
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, get_args
@@ -371,10 +370,3 @@ def _from_http(error: HTTPException) -> ApiError:
     }
     code = known.get(error.status_code, "http_error")
     return ApiError(code, str(error.detail), headers=error.headers, status=error.status_code)
-
-
-def is_full(error: BaseException) -> bool:
-    """True if an error says that a disk is full."""
-    if isinstance(error, DBAPIError):
-        return from_store(error).code == "store_full"
-    return isinstance(error, OSError) and not isinstance(error, sqlite3.Error) and from_os(error).code == "store_full"

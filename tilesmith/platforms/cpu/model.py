@@ -11,8 +11,6 @@ from tilesmith.platforms.base import (
     NO_SOURCES,
     Cache,
     Count,
-    ExecutionLevel,
-    MemorySpace,
     Platform,
     PlatformDocument,
     Positive,
@@ -70,7 +68,7 @@ class CpuPlatform(PlatformDocument):
 
     @classmethod
     def of(cls, platform: Platform) -> Self:
-        """This platform, which has to be a CPU; PlatformError `wrong_kind` where it is another machine."""
+        """The platform as a CPU; PlatformError `wrong_kind` where it is another kind of machine."""
         if not isinstance(platform, cls):
             message = f"{platform.name} is of kind {platform.kind!r}, and a processor is needed"
             raise PlatformError((PlatformProblem("wrong_kind", "/kind", message, "a platform of kind 'cpu'"),))
@@ -120,11 +118,6 @@ class CpuPlatform(PlatformDocument):
         return self.ecm if self.ecm is not None else derived(self)
 
     @property
-    def execution_levels(self) -> tuple[ExecutionLevel, ...]:
-        """Threads of all cores; lanes of single precision in a vector of one."""
-        return ExecutionLevel("threads", self.threads), ExecutionLevel("lanes", max(1, self.vector_bytes // 4))
-
-    @property
     def vector_unit(self) -> VectorUnit:
         """Registers, and the instructions that there are on them."""
         return vector_unit(self.vector_bytes, self.vector_registers, self.core)
@@ -138,12 +131,6 @@ class CpuPlatform(PlatformDocument):
     def work_items(self) -> int:
         """One: a thread has its vectors in registers."""
         return 1
-
-    @property
-    def memory_spaces(self) -> tuple[MemorySpace, ...]:
-        """The caches, innermost first, and the memory behind them."""
-        caches = (MemorySpace(f"l{c.level}", c.size_bytes, "threads", managed=False) for c in self.caches)
-        return (*caches, MemorySpace("memory", None, "machine", managed=True))
 
     def source_of(self, figure: str) -> str | None:
         """The source of `figure` (`threads`, `l2.ways`), if the description names it."""

@@ -12,8 +12,6 @@ from tilesmith.platforms.base import (
     NO_SOURCES,
     Cache,
     Count,
-    ExecutionLevel,
-    MemorySpace,
     PlatformDocument,
     Positive,
     Sources,
@@ -116,15 +114,6 @@ class OpenClPlatform(PlatformDocument):
         return self.triple.partition("-")[0]
 
     @property
-    def execution_levels(self) -> tuple[ExecutionLevel, ...]:
-        """Work-groups that run at a time, work-items of one of them, lanes of one of these."""
-        return (
-            ExecutionLevel("work-groups", self.compute_units),
-            ExecutionLevel("work-items", self.max_work_group_size),
-            ExecutionLevel("lanes", max(1, self.vector_widths.f32)),
-        )
-
-    @property
     def threads(self) -> int:
         """Tiles that are computed at a time."""
         return self.compute_units
@@ -150,11 +139,6 @@ class OpenClPlatform(PlatformDocument):
         return self.clock_mhz / 1000
 
     # vectors
-    @property
-    def double_precision(self) -> bool:
-        """True of a device that computes in double precision."""
-        return self.vector_widths.f64 > 0
-
     @property
     def vector_bytes(self) -> int:
         """Bytes that work-items which run together load at once, or one of them by itself: a power of two up to 256."""
@@ -189,14 +173,6 @@ class OpenClPlatform(PlatformDocument):
         return min(most // self.work_group_multiple, SUB_GROUPS) * self.work_group_multiple or 1
 
     # memory
-    @property
-    def memory_spaces(self) -> tuple[MemorySpace, ...]:
-        """Local memory, the cache, and global memory."""
-        local = MemorySpace("local", self.local_memory_bytes, "work-groups", managed=True)
-        cache = MemorySpace("cache", self.global_cache_bytes, "device", managed=False)
-        memory = MemorySpace("global", self.global_memory_bytes, "device", managed=True)
-        return (local, cache, memory) if self.global_cache_bytes else (local, memory)
-
     @property
     def caches(self) -> tuple[Cache, ...]:
         """Local memory as the first level, and the cache of global memory as the second, where it is larger."""

@@ -86,7 +86,6 @@ class Streams:
     ahead: dict[str, int] = field(default_factory=dict)
     reach: dict[str, tuple[int, int] | None] = field(default_factory=dict)
     reader: Stream | None = None
-    output_whole: bool = False
     compute: Callable[[Stream], Value] | None = None
     part: int = 0
     ends: tuple[Index, Index] = (ANYWHERE, ANYWHERE)
@@ -205,7 +204,5 @@ class Streams:
                 places.require(start + min(lane.pattern))
                 places.require(buffer.extent[d] - 1 - start - max(lane.pattern))
             except NotUniformBound:
-                if self.reader is None:
-                    self.output_whole = True
-                else:
+                if self.reader is not None:
                     self.reader.whole = True

@@ -192,15 +192,8 @@ def space_to_depth(graph: Graph, x: Tensor, block: int) -> Tensor:
     return _view(graph, x, shape, ["n", f"c % {channels}", rows, columns], "space_to_depth")
 
 
-def channel_shuffle(graph: Graph, x: Tensor, groups: int) -> Tensor:
-    """The channels of groups dealt out in turn."""
-    each = _channels(x, groups, 0)
-    dims = list(axes(len(x.shape)))
-    return _view(graph, x, x.shape, [dims[0], f"(c % {groups}) * {each} + c // {groups}", *dims[2:]], "shuffle")
-
-
-def _channels(x: Tensor, parts: int, rank: int = 4) -> int:
-    if (rank and len(x.shape) != rank) or not x.shape[1].known or x.shape[1].estimate % parts:
+def _channels(x: Tensor, parts: int) -> int:
+    if len(x.shape) != 4 or not x.shape[1].known or x.shape[1].estimate % parts:
         raise Refused(f"blocks of {parts} channels of a tensor {_shown(x.shape)}")
     return x.shape[1].estimate // parts
 

@@ -308,9 +308,3 @@ def real_consumers(members: Members, name: str, choices: Mapping[str, Choice]) -
             else:
                 found[consumer] = None
     return tuple(found)
-
-
-def fusion_space(loops: tuple[str, ...]) -> tuple[Levels, ...]:
-    """All pairs of compute and store level for D_m: the compute level no further out than the store level
-    (TACO 2019, Fig. 6; inline and root left out)."""
-    return tuple(Levels(c, s) for c in range(len(loops)) for s in range(c, len(loops)))
