@@ -1,0 +1,1 @@
+"""The application around the scheduler: the command, the service and its clients, and what runs code."""

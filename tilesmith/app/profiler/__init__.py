@@ -1,0 +1,1 @@
+"""Measurements on this machine: its figures (`calibrate`, kept by `first_use`), and candidates timed (`tuning`)."""

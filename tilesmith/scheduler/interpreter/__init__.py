@@ -1,0 +1,1 @@
+"""The reference semantics: a pipeline computed stage by stage in NumPy."""

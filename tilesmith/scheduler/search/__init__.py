@@ -1,4 +1,6 @@
-"""Decisions: levels, inlining, tiling, grouping."""
+"""The search for schedules: methods by name (`registry`), asked a `Question` by the `driver`.
+
+`taco2019` and `ecm` are the methods, `constraints` has what the caller fixes; what methods share is beside them."""
 
 from tilesmith.scheduler.search.candidates import Candidate, pareto
 from tilesmith.scheduler.search.driver import SearchOptions, SearchResult, autoschedule

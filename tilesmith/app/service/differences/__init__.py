@@ -1,0 +1,1 @@
+"""Two schedules compared, decision by decision."""

@@ -1,0 +1,1 @@
+"""Files of other compilers, read by an importer into pipeline documents."""

@@ -1,0 +1,1 @@
+"""Measured times of schedules, with the conditions that they were taken under."""

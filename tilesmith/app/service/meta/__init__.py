@@ -1,0 +1,1 @@
+"""The service itself: capabilities, codes of errors, health, metrics."""

@@ -1,0 +1,1 @@
+"""Alembic's migrations of the database: `env` runs them, `versions` has one a file."""

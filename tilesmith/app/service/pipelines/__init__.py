@@ -1,0 +1,1 @@
+"""Stored and shipped pipelines, and the history of each name."""

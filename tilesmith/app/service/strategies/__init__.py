@@ -1,0 +1,1 @@
+"""Stored and shipped strategies."""

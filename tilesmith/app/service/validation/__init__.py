@@ -1,0 +1,1 @@
+"""Documents checked without a schedule: pipelines, platforms, strategies."""

@@ -1,0 +1,1 @@
+"""Webhooks: addresses that are told of finished jobs, signed by the Standard Webhooks specification."""

@@ -1,0 +1,1 @@
+"""Pipeline documents: loaded safely, parsed, typed and checked, with all problems reported at once."""

@@ -1,0 +1,1 @@
+"""Pipelines written in Python: as stages (`frontend`), as functions of arrays (`arrays`), as patterns (`patterns`)."""

@@ -1,0 +1,1 @@
+"""Pipelines: inputs, params, stages and their expressions, with types, semantics and bounds of values."""

@@ -1,0 +1,1 @@
+"""The versions of the database's tables, in the order of their numbers."""
