@@ -213,7 +213,8 @@ def checked_and_generated(
     observer: Observer | None = None,
     backend: str | None = None,
 ) -> Generated:
-    """As `generate`, timed by a clock in seconds, by the backend of that name; `observer` sees every pass."""
+    """The code of a schedule, checked, as `generate` makes it: timed by a clock in seconds, by the backend of that
+    name; `observer` sees every pass."""
     chosen = backend_for(platform, backend)
     plan = rewrite(pipeline, schedule, observer)
     check(plan)

@@ -119,7 +119,7 @@ def with_evidence(comparison: Comparison, evidence: Evidence | None, gates: bool
 
 
 def regressed(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Those that fail the check."""
+    """The comparisons that fail the check."""
     return tuple(c for c in comparisons if c.status == "regressed")
 
 

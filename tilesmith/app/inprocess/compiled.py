@@ -199,7 +199,7 @@ class CompiledPipeline:
         return Outputs(parts) if len(parts) > 1 else next(iter(parts.values()))
 
     def build(self) -> CompiledPipeline:
-        """This, with its C compiled and loaded. Raises CompileError, and RunError where it cannot run here."""
+        """The pipeline with its C compiled and loaded. Raises CompileError, and RunError where it cannot run here."""
         self._loaded()
         return self
 

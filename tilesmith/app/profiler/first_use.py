@@ -97,7 +97,7 @@ def _kept(path: Path) -> CpuPlatform | None:
 
 
 def _keep(platform: CpuPlatform, path: Path, until: float | None) -> None:
-    """As a file, whole or not at all, for good or until that time. Raises OSError."""
+    """Writes the file, whole or not at all, valid for good or until that time. Raises OSError."""
     aside = path.with_suffix(".part")
     aside.write_text(json.dumps({"until": until, "platform": to_document(platform)}), encoding="utf-8")
     aside.replace(path)

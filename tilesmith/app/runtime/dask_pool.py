@@ -261,7 +261,7 @@ class _Failed:
 
 
 def _perform(key: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T | _Failed:
-    """In a worker: the function, with the programs that it runs bound to what cancels the job."""
+    """Runs the function in a worker; the programs that it starts are bound to what cancels the job."""
     event = _running.setdefault(key, threading.Event())
     context = contextvars.copy_context()
     context.run(cancel_event.set, event)
@@ -283,7 +283,8 @@ def _pass_on(key: str, phase: str) -> None:
 
 
 async def _stop(key: str) -> None:
-    """In every worker: cancels the job if this one is at it. (Dask waits for functions that are no coroutines.)"""
+    """Cancels the job in the worker that is at it; called in all of them. (Dask waits for functions that are no
+    coroutines.)"""
     event = _running.get(key)
     if event is not None:
         event.set()

@@ -54,7 +54,7 @@ class WorkerPool(Executor):
         """Machines that may be away: there are none here."""
 
     def submit_to(self, lane: str, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """As `submit`."""
+        """Submits a call to the workers of one lane; else as `submit`."""
         return self.submit(fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:

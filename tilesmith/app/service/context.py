@@ -80,7 +80,8 @@ def bearer_token(request: Request) -> str | None:
 
 
 async def authenticated(request: Request, token: str | None) -> Holder:
-    """Who shows `token` with `request`; ApiError `unauthorized` or `too_many_failures`. The store is asked once."""
+    """The holder of `token`, shown with `request`; ApiError `unauthorized` or `too_many_failures`. The store is asked
+    once."""
     known: dict[str | None, Holder] = request.scope.setdefault("state", {}).setdefault("holders", {})
     holder = known.get(token)
     if holder is None:

@@ -109,7 +109,7 @@ def _pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
 
 
 def _span(stage: Stage, a: StageAccess, d: int) -> Span:
-    """Where an index goes inside of the image that it reads: boundaries change nothing there."""
+    """The access function of an index inside the image that it reads: boundaries change nothing there."""
     env = {n: variable(n) for n in stage.dims} | {r.name: range_of(r) for r in a.reductions}
     return span_of(inside(a.access.indices[d], a.producer), env)
 

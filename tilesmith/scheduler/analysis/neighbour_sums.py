@@ -54,7 +54,7 @@ def neighbours(r: RVar) -> int:
 
 
 def summed(e: Reduce) -> Expr:
-    """What is summed, before it is converted to the type of the sum."""
+    """The terms of a sum, before they are converted to the type of the sum."""
     return e.body.operand if isinstance(e.body, Cast) and not e.body.saturate else e.body
 
 

@@ -84,7 +84,7 @@ def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Itera
 
 
 def _summed(members: Members, reads: tuple[Read, ...], run: Run) -> Iterator[tuple[int, int, float]]:
-    """Of reads of vectors, some from each row of an image that a reduction goes through, the bytes from one row to the
+    """Walks of vector reads over the rows of an image that a reduction goes through: the bytes from one row to the
     next, the number of rows, and how often a point comes to another one."""
     for read in reads if run.row is not None else ():
         if members.is_local(read.producer) or read.looked_up:

@@ -28,7 +28,7 @@ def inlined_places(members: Members, inlined: Collection[str]) -> int:
 
 @once
 def written_reads(stage: Stage) -> Mapping[str, int]:
-    """By producer the reads that are written out for a point: those in a loop of a long reduction once."""
+    """Reads that are written out for a point, by producer: those in a loop of a long reduction count once."""
     found: dict[str, int] = {}
     for a in accesses(stage):
         terms = prod(map(trips, a.reductions))

@@ -191,7 +191,7 @@ class Index:
         return self.const + sum(c * _atom_value(a, look) for a, c in self.terms)
 
     def where(self, known: Mapping[str, int]) -> Index:
-        """This, where the symbols `known` are those numbers."""
+        """The index with numbers in place of the symbols `known`."""
         total = Index(self.const)
         for a, c in self.terms:
             total = total + _atom_where(a, known).scaled(c)
@@ -330,7 +330,7 @@ def _nearest(x: Index, kind: Literal["min", "max"]) -> int | None:
 
 
 def _without(several: list[Index], beaten: Callable[[Index, Index], bool]) -> list[Index]:
-    """Those that no other beats."""
+    """The indices that no other one beats."""
     kept: list[Index] = []
     for x in several:
         if not any(beaten(x, y) for y in kept):

@@ -168,9 +168,9 @@ def _check_group(context: _Context) -> None:
 
 
 def _check_row(context: _Context) -> None:
-    """Beside registers everything of the vectorised loop is computed a vector at a time: windows rotate, and what lives
-    for one vector is in registers too. They hold the output's place along the row, shifted; any other read would
-    compute the stage where it stands, and all that it reads."""
+    """Checks the row of a group with stages in registers. All of its vectorised loop is computed a vector at a time:
+    windows rotate, and what lives for one vector is in registers too. They hold the output's place along the row,
+    shifted; any other read would compute the stage where it stands, and all that it reads."""
     group = context.group
     if group.vector is None or all(p.storage != "registers" for p in group.placements):
         return

@@ -53,8 +53,8 @@ def paired(body: Body) -> Body:
 
 @dataclass(slots=True)
 class _Found:
-    """By number of the statement: `first` are the gathers of the leftmost neighbours with those of all, from left to
-    right, and `others` the others."""
+    """Gathers by the number of their statement: `first` are those of the leftmost neighbours with those of all, from
+    left to right, and `others` the others."""
 
     first: dict[int, tuple[int, ...]]
     others: set[int]
@@ -98,7 +98,7 @@ def _block(statements: Body, rows: Rows) -> Body:
 
 
 def _unchanged(found: dict[_Key, _T], stored: Buffer) -> dict[_Key, _T]:
-    """What was found in memory that a store to `stored` does not change: buffers share no memory."""
+    """Entries for memory that a store to `stored` does not change: buffers share no memory."""
     return {key: at for key, at in found.items() if key[0] != stored.pointer}
 
 

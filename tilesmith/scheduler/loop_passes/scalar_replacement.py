@@ -166,7 +166,7 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
 
 
 def _defined(statements: Body, loads: Loads, instead: Mapping[str, Define]) -> Body:
-    """With the definitions `instead`: what they are made of comes before them."""
+    """The statements with the definitions `instead`, each after those that it is made of."""
     if not instead:
         return statements
     known = {d.result.name: d for starts in loads.values() for d in starts.values()} | dict(instead)
@@ -313,7 +313,7 @@ def _neighbours(loop: Loop, rows: Rows, line_bytes: int) -> Iterator[tuple[Key, 
 
 
 def _instead(statements: Body, instead: Mapping[str, list[Define]]) -> Body:
-    """With those definitions in place of others, each once."""
+    """The statements with those definitions in place of others, each once."""
     found: list[Statement] = []
     defined: set[str] = set()
     for s in statements:

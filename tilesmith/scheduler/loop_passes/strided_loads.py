@@ -145,7 +145,8 @@ def _window(place: Place, start: int, those: Sequence[_Strided]) -> Window:
     known = {(0, 0, n): d.result for n, d in enumerate(made)}
 
     def picked(level: int, which: int, n: int) -> Value:
-        """Of the vectors from `n << level` on, `1 << level` of them, the groups number `which` of as many."""
+        """Groups number `which` of the vectors from `n << level` on, `1 << level` of them, side by side in a vector of
+        as many."""
         if (level, which, n) not in known:
             half = level - 1
             a, b = (picked(half, which & (1 << half) - 1, 2 * n + k) for k in (0, 1))

@@ -226,7 +226,7 @@ class _Narrowing:
         return e if value is e.operand and saturate == e.saturate else self._cast(value, e.type, saturate)
 
     def _low_bits(self, e: Expr, of: ScalarType) -> Expr | None:
-        """As many low bits of `e` as a type has, or more, computed in a narrower type than its own."""
+        """The low bits of `e`, at least as many as a type has, computed in a narrower type than its own."""
         for bits in _WIDTHS:
             if of.bits <= bits < e.type.bits:
                 found = self._operation(e, of if bits == of.bits else ScalarType("int", bits))
@@ -445,7 +445,7 @@ def _loops(values: Iterable[Expr]) -> dict[str, Interval]:
 
 
 def _reads(e: Expr) -> Iterator[Access]:
-    """What the value of `e` is made of."""
+    """The accesses that the value of `e` is made of."""
     return (node for node in parts_of_value(e) if isinstance(node, Access))
 
 

@@ -137,7 +137,7 @@ class _Tabulation:
         return name not in self._fixed
 
     def read(self, e: Expr, dims: tuple[str, ...], stage: Stage) -> Expr:
-        """What reads the table of `e`, which depends on `dims`, in a stage."""
+        """The read, in a stage, of the table of `e`, which depends on `dims`."""
         places: dict[str, Expr] = {d: Var(f"{n}.place") for n, d in enumerate(dims)}
         key = substituted(e, places), len(dims)
         if key not in self.tables:
@@ -278,7 +278,7 @@ def _product(factors: Iterable[Expr]) -> Expr:
 
 
 def work_of(e: Expr) -> Work:
-    """What an operation takes by itself."""
+    """The work of an operation by itself."""
     match e:
         case Call(function="sqrt"):
             return Work.DIVISION

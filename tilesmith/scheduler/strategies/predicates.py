@@ -179,7 +179,7 @@ def _reads_window(state: State, stage: str, dim: str) -> bool:
 
 
 def _is_read_in_window(state: State, stage: str, dim: str) -> bool:
-    """By a reader, or where one that is inline is read."""
+    """True if a reader, or a place where one that is inline is read, reads a window of the stage along the dim."""
     for reader in state.graph.consumers[stage]:
         if any(amount > 0 and dim in ("", loop) for loop, amount in _windows(state, reader, stage).items()):
             return True
@@ -197,7 +197,8 @@ def _is_read_in_one_group(state: State, stage: str, dim: str) -> bool:
 
 
 def _windows(state: State, reader: str, producer: str) -> dict[str, float]:
-    """By loops of the reader what two of its iterations both read of the producer, where the reads move with it."""
+    """The overlap of what two iterations of a reader's loop read of the producer, by loop, where the reads move with
+    it."""
     read = state.facts.stages[reader].read_of.get(producer)
     return {} if read is None else {loop: amount for loop, amount in read.reuse if amount != FULL}
 

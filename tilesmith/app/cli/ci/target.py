@@ -122,7 +122,7 @@ class Service:
 
 @dataclass(slots=True)
 class Local:
-    """This machine, and a file of results."""
+    """The target on this machine: predictions are made here, and results are in a file."""
 
     file: Path
 

@@ -104,7 +104,7 @@ def _from(ref: str, ancestors: Sequence[str]) -> list[str]:
 
 
 def _nearest(rows: Iterable[Stored], commits: Sequence[str]) -> tuple[Stored, ...]:
-    """For each platform and way of scheduling, the results of the first commit that has any."""
+    """The results of the first commit that has any, for each platform and way of scheduling."""
     place = {commit: n for n, commit in enumerate(commits)}
     own = sorted((s for s in rows if s.commit in place and s.result.reason is None), key=lambda s: place[s.commit])
     first: dict[tuple[str, str], str] = {}

@@ -33,6 +33,6 @@ def read(body: bytes) -> dict[str, Any] | ApiError:
 
 
 def described(platform: machines.Platform) -> dict[str, Any]:
-    """As JSON has it, keys sorted, so that equal platforms are equal texts."""
+    """The platform as JSON has it, keys sorted, so that equal platforms are equal texts."""
     document: dict[str, Any] = json.loads(json.dumps(machines.to_document(platform), sort_keys=True))
     return document

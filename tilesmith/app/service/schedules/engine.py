@@ -488,8 +488,8 @@ def _nothing() -> None:
 
 
 def _prepare(memory_bytes: int, plugins: tuple[str, ...], warm_up: Callable[[], object], nice: int) -> None:
-    """In a new process: signals are the service's to handle, memory has a limit, plugins are loaded, and what a first
-    request would wait for is done."""
+    """Sets a new process up: signals are the service's to handle, memory has a limit, plugins are loaded, and what a
+    first request would wait for is done."""
     os.nice(nice)
     threading.Thread(target=_end_with_service, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

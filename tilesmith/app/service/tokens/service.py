@@ -59,7 +59,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who sends a request: the name of the token, the highest of its scopes, and its id. Without tokens in force,
+    """The sender of a request: the name of the token, the highest of its scopes, and its id. Without tokens in force,
     anyone."""
 
     name: str | None
@@ -145,7 +145,7 @@ class Tokens:
                 del self._accepted[digest]
 
     def remembered(self, token: str | None) -> Holder | None:
-        """Who shows the token, if that is known without a look into the store: never waits."""
+        """The holder of the token, if it is known without a look into the store: never waits."""
         if token is None:
             return None
         digest = _digest(token)
@@ -157,7 +157,7 @@ class Tokens:
         return found.holder
 
     def authenticate(self, token: str | None, client: str = "") -> Holder:
-        """Who shows the token, from that address; ApiError `unauthorized` or `too_many_failures`."""
+        """The holder of the token, from that address; ApiError `unauthorized` or `too_many_failures`."""
         if token is None:
             if self.in_force():
                 raise unauthorized("send the header Authorization: Bearer <token>")

@@ -242,7 +242,7 @@ def _pairs(o: Operands, r: Value, op: ops.GatherPairs) -> str:
 
 
 class LaneNames(Protocol):
-    """What addresses of lanes are printed by: the text of indices, and of lanes of values."""
+    """Printers of lane addresses: the text of indices, and of lanes of values."""
 
     @property
     def symbols(self) -> Symbols: ...

@@ -30,7 +30,7 @@ class Magnitudes:
         return OverflowGuard(s.low, s.high, wide) if s.low or s.high or wide else None
 
     def far(self, s: Statement) -> bool:
-        """Whether the arithmetic of `s`, the next statement, may leave 64 bits."""
+        """True if the arithmetic of `s`, the next statement, may leave 64 bits."""
         match s:
             case Let():
                 self._known[s.name], peak = self._of(s.value)

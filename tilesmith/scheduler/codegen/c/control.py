@@ -31,7 +31,8 @@ def advanced(symbols: Symbols, s: Loop) -> str:
 
 
 def opened(symbols: Symbols, s: Loop) -> list[str]:
-    """What the body of a loop begins with: the jump over what it skips, its variable as the body sees it."""
+    """The first lines of a loop's body: the jump over the iterations that it skips, and its variable as the body sees
+    it."""
     bare, text, lines = symbols.bare, symbols.text, []
     if s.skip is not None:
         from_, to = (text(x) for x in s.skip)

@@ -120,7 +120,7 @@ class _Emitter:
         return self._finished("\n".join([*opening, *(part for line in lines for part in wrapped(line))]))
 
     def _opening(self) -> list[str]:
-        """What comes ahead of the functions."""
+        """The lines ahead of the functions."""
         p = self.program
         return [
             f"/* {p.name}: scheduled by tilesmith with method {p.method}."

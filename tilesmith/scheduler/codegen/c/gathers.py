@@ -63,12 +63,12 @@ INLINE $T $name(const $E *row, $I a, int64_t a_step, $I b, int64_t b_step, int p
 
 
 def is_gather(name: str) -> bool:
-    """Whether a function of vectors is one of these."""
+    """True for the name of one of these vector functions."""
     return name in (NEAR, FAR, FOURS)
 
 
 def is_gathered(t: ScalarType, lanes: int) -> bool:
-    """Whether there is such a function for a vector."""
+    """True if there is such a function for a vector of that type and length."""
     return t.kind != "bool" and t.bits == ELEMENT_BITS and t.bits * lanes == VECTOR_BITS
 
 

@@ -92,7 +92,7 @@ def is_division(name: str) -> bool:
 
 
 def has(name: str, t: ScalarType, lanes: int) -> bool:
-    """Whether vectors of so many elements of `t` are divided whole."""
+    """True if vectors of so many elements of `t` are divided whole."""
     if t.bits > 32 or t.bytes * lanes < LEAST_BYTES:
         return False
     return name != BY_CONSTANT or t.kind == "int" or t.bits == 8
@@ -154,7 +154,7 @@ def definition(name: str, t: ScalarType, lanes: int) -> str:
 
 
 def _far(t: ScalarType, size: int) -> dict[str, str]:
-    """How it is told whether any lane is further than one divisor from where it belongs."""
+    """The test for any lane that is further than one divisor from where it belongs."""
     signed, parts = t.kind == "int", size // 8
     where, found = {
         64: ("defined __AVX512F__ && !defined __clang__", "__builtin_ia32_ptestmd512((i32x16)far, (i32x16)far, -1)"),
@@ -175,7 +175,8 @@ def _far(t: ScalarType, size: int) -> dict[str, str]:
 
 
 def _by_parts(t: ScalarType, size: int) -> dict[str, str]:
-    """What a quotient is made of: of every element of 32 or 64 bits of the vector, those that lie in it, one by one."""
+    """Parts that a quotient is made of: for every element of 32 or 64 bits of the vector, the elements inside it, one
+    by one."""
     bits, signed = t.bits, t.kind == "int"
     wide = 32 if bits < 32 else 64
     unsigned, own, real = (vector(kind, wide, size * 8 // wide) for kind in ("uint", "int", "float"))

@@ -98,7 +98,7 @@ def _definition(parts: int, short: bool, lanes: int, c_name: str) -> str:
 
 
 def _ways(parts: int, short: bool, lanes: int) -> list[tuple[str, list[str]]]:
-    """By the instruction that a machine needs, the lines that look up in a whole table; the first is the fastest."""
+    """Lines that look up in a whole table, by the instruction that they need; the first is the fastest."""
     own, wide = vector("uint", 8, lanes), vector("uint", 16, lanes // 2)
     evens = ", ".join(map(str, range(0, 2 * lanes, 2)))
     low = [] if short else [f"const {own} at = __builtin_shufflevector(({own})a, ({own})b, {evens});"]

@@ -79,7 +79,7 @@ class Nesting:
 
 
 def _place_of(word: str, text: str) -> int | None:
-    """Where a text has a word, if it has it once."""
+    """The only place of a word in a text; None where there is none or more than one."""
     found, end = None, 0
     while (at := text.find(word, end)) >= 0:
         end = at + len(word)
@@ -107,7 +107,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def _break(line: str, start: int) -> int | None:
-    """Where to part a line: after a comma, or before an operator."""
+    """The place to break a line: after a comma, or before an operator."""
     depth, best = 0, None
     for m in _PARTS.finditer(line):
         n, c = m.start(), m.group()
@@ -160,7 +160,7 @@ def _operand(text: str, before: str, after: str) -> str:
 
 
 def _is_primary(text: str) -> bool:
-    """Whether a text is a name, a number, an element, or a call."""
+    """True for a name, a number, an element, or a call."""
     match = _NAME.match(text)
     if match is None:
         return False

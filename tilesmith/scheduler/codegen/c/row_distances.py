@@ -16,7 +16,7 @@ def products(x: Index) -> Products:
 
 
 def apart(a: Index, b: Index) -> Index | None:
-    """How far a place is from another, where that is a multiple of one symbol, or a number."""
+    """The distance from `b` to `a`, where it is a multiple of one symbol, or a number."""
     total = a - b
     products = [(x, c) for x, c in total.terms if x.kind == "mul"]
     for (one, times), (other, back) in combinations(products, 2):

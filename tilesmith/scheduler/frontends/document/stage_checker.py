@@ -261,7 +261,7 @@ def _values(context: Context, stage: StageSyntax, variables: Mapping[str, Var]) 
 
 
 def _finite(context: Context, syntax: Syntax, values: Sequence[Expr | None], domain: Sequence[RVar] = ()) -> None:
-    """That nested reductions, and the domain around them, do not go on forever."""
+    """Checks that nested reductions, and the domain around them, are bounded."""
     if not domain and not any(name in REDUCTIONS for name in syntax.reads):
         return
     stack = [(value, _points(domain, 1)) for value in values if value is not None]

@@ -414,7 +414,7 @@ def _root(x: Expr, one: float) -> Expr:
 
 
 def _asinh(a: Sequence[Expr], t: ScalarType) -> Expr:
-    """By the logarithm of a magnitude; what of it is lost near 0 is a polynomial there."""
+    """The inverse hyperbolic sine by the logarithm of a magnitude; near 0, where that loses digits, by a polynomial."""
     x = a[0]
     size = Call("abs", (x,), t)
     far = Call("log", (Binary("+", size, _root(size, 1.0), t),), t)

@@ -149,7 +149,7 @@ class PoolingNhwcMinOp(_Pooling):
 
 @irdl_op_definition
 class PoolingNchwMaxOp(_Pooling):
-    """In place of that of xDSL 0.74, whose body takes the greater of an element and the window's."""
+    """The max pool in place of that of xDSL 0.74, whose body takes the greater of an element and the window's."""
 
     name = "linalg.pooling_nchw_max"
     MADE_BY: ClassVar[Combination] = (arith.MaximumfOp, arith.MaxSIOp)

@@ -23,7 +23,7 @@ _NOTHING = object()
 
 
 class Misfit(Exception):
-    """What is being built does not fit; it may in another way: see `Builder.attempt`."""
+    """Raised where what is being built does not fit. It may fit when built in another way: see `Builder.attempt`."""
 
 
 class TooWide(Misfit):
@@ -112,12 +112,12 @@ class Builder:
 
     @property
     def given(self) -> list[Index] | None:
-        """What vectors in the open scope rely on."""
+        """Conditions that vectors in the open scope rely on."""
         return self.scopes[-1].given
 
     @property
     def seldom(self) -> bool:
-        """Whether the open scope runs seldom."""
+        """True if the open scope runs seldom."""
         return self.scopes[-1].seldom
 
     @contextmanager
@@ -159,7 +159,7 @@ class Builder:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """What is built inside is forgotten where a Misfit ends it."""
+        """A context whose statements are dropped where a Misfit ends it."""
         before = self._mark()
         try:
             yield
@@ -169,7 +169,7 @@ class Builder:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """What is built inside is forgotten."""
+        """A context whose statements are always dropped."""
         before = self._mark()
         try:
             yield
@@ -229,7 +229,7 @@ class Builder:
         return found
 
     def is_open(self, scope: Scope, depth: int) -> bool:
-        """Whether `scope` is the one that is open at `depth`."""
+        """True if `scope` is the one that is open at `depth`."""
         scopes = self.scopes
         return depth < len(scopes) and scopes[depth] is scope
 

@@ -42,7 +42,7 @@ class BlockedDim:
 
 @dataclass(frozen=True, slots=True)
 class RowsAhead:
-    """How many rows of an image or a stage ahead, in one of its dims, vectors prefetch."""
+    """Prefetch distance of vectors: so many rows of an image or a stage ahead, in one of its dims."""
 
     stage: str
     dim: int

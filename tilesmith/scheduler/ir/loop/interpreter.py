@@ -250,7 +250,7 @@ class _Machine:
         self.pointers[m.buffer.pointer] = (Block(m.buffer.stage, np.full(size, rubbish, _stored(m.buffer))), 0)
 
     def same_points(self, m: Extents, place: Buffer) -> bool:
-        """Whether an image has just the points of a buffer."""
+        """True if an image has exactly the points of a buffer."""
         own = (*m.buffer.origin, *(m.extents[m.order.index(d)] for d in range(len(m.order))))
         return [self.at(x) for x in own] == [self.at(x) for x in (*place.origin, *place.extent)]
 

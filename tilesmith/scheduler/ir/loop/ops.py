@@ -114,7 +114,7 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True)
 class WidenPart:
-    """Of each group of neighbouring integers, as wide together as an element of the result, the one at place `part`,
+    """Integers at place `part` of each group of neighbouring ones, a group as wide as an element of the result,
     converted to the type of the result."""
 
     a: Value
@@ -358,5 +358,5 @@ Operation: TypeAlias = (
 
 
 def told_by_vectors(offsets: Sequence[LaneOffset], lanes: int) -> bool:
-    """Whether vectors tell where the lanes of a gather are, each of them as it is."""
+    """True if vectors hold the lane offsets of a gather, each vector as it is."""
     return all(g.within is None and g.lane.vector is not None and g.lane.vector.lanes == lanes for g in offsets)

@@ -282,7 +282,7 @@ class _Parser:
     # formats ------------------------------------------------------------
 
     def formatted(self, kind: type[T]) -> T:
-        """What is printed by the format of a class."""
+        """The operation or statement that is printed by the format of a class."""
         found: dict[str, object] = {}
         self.parts(SYNTAX[kind], found)
         make: Callable[..., T] = kind

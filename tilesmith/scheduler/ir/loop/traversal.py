@@ -285,7 +285,7 @@ _Fields: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 
 class _ByClass(dict[type, T], Generic[T]):
-    """What `find` tells of a class, which is found when it is first asked for."""
+    """A cache of `find`, by class, filled on demand."""
 
     def __init__(self, find: Callable[[type], T]) -> None:
         self.find = find
@@ -341,7 +341,7 @@ def _operands_of_copy(s: CopyOut) -> list[Named]:
 
 
 def _holds(hint: object) -> bool:
-    """Whether what has such a type holds operands."""
+    """True if values of such a type hold operands."""
     return hint in _HOLDERS or any(map(_holds, get_args(hint)))
 
 

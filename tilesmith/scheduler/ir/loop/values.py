@@ -75,7 +75,7 @@ class Lane:
 
     @property
     def uniform(self) -> bool:
-        """Whether all lanes agree."""
+        """True if all lanes agree."""
         return self.pattern is None and self.vector is None
 
 

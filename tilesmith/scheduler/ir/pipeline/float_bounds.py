@@ -189,7 +189,7 @@ class _Bounds:
         return Var(self.leaves.setdefault((x, t), f"#{len(self.leaves)}"), t)
 
     def _numeric(self, e: Expr) -> _Floats | None:
-        """What is more than arithmetic, data for one, by numbers that bound it."""
+        """Bounds by numbers of what is more than arithmetic, data for one."""
         if not e.type.is_float:
             return None
         found = value_interval(e, leaf_interval, self.intervals).numeric
@@ -337,7 +337,7 @@ class _Bounds:
         return _Floats(lo, hi, min(p.least for p in parts), max(p.most for p in parts))
 
     def _made(self, e: Expr, lo: Expr, hi: Expr, reach: Sequence[float], *parts: _Floats) -> _Floats | None:
-        """What an operation makes of `parts`: nothing where it may overflow, or not be a number."""
+        """The bounds of an operation on `parts`: None where it may overflow, or not be a number."""
         least, most = _outwards(reach[0], reach[1], 1 + _SLACK[e.type.bits])
         if not max(abs(least), abs(most)) < _LARGEST[e.type.bits]:
             return None
@@ -361,7 +361,7 @@ def _no_leaf(leaf: Leaf) -> Never:
 
 
 def _parts(e: Expr) -> tuple[Expr, ...]:
-    """What the value of a float is made of: not what chooses among others."""
+    """The parts that the value of a float is made of, without those that only choose among others."""
     match e:
         case Binary() if e.type.is_float:
             return e.left, e.right

@@ -46,7 +46,7 @@ def is_whole_part(e: Expr) -> bool:
 
 
 class ValueEnds:
-    """What is known of the values of stages, each looked at when it is first asked for; producers come first."""
+    """Known bounds of the values of stages, each found when it is first asked for; producers come first."""
 
     def __init__(self, stages: Iterable[Stage] = ()) -> None:
         self.stages: dict[str, Stage] = {s.name: s for s in stages}
@@ -92,7 +92,8 @@ class ValueEnds:
         return next((guess for guess in (settled, clamped) if written(guess) == guess), whole)
 
     def _written(self, stage: Stage, own: tuple[Interval, ...], guess: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        """What the values are to begin with (`own`), or updates make of them where they are within a guess."""
+        """Bounds of all values that are written: the initial ones (`own`), and those that updates make of values within
+        a guess."""
 
         def leaf(node: Leaf) -> Interval:
             if isinstance(node, Access) and node.name == stage.name:

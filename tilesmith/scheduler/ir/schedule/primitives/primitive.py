@@ -175,7 +175,7 @@ class Primitive(Generic[V]):
         return iter(())
 
     def contradictions(self, fixed: Any, site: FixedSite) -> Iterator[tuple[tuple[str, ...], str]]:
-        """What no schedule has of the decisions that are fixed of one stage, each with its place behind the key."""
+        """Fixed decisions of one stage that no schedule has together, each with its place behind the key."""
         return iter(())
 
     def refusal(self, name: str, fixed: Any, record: Group | Placement) -> str | None:

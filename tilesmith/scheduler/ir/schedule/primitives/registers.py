@@ -12,7 +12,7 @@ Storage = Literal["memory", "registers"]
 
 
 class StoreIn(Primitive[Storage]):
-    """Where a stage is kept: in memory, or, computed at the vectorised loop, in registers (CGO 2021).
+    """The storage of a stage: memory, or registers where it is computed at the vectorised loop (CGO 2021).
 
     for x.inner by 8:                     g0, g1 = g(x - 8 ...), g(x ...)
       f(x) = g(x - 1) + g(x + 1)    ->    for x.inner by 8:

@@ -43,12 +43,12 @@ def primitives() -> tuple[Primitive[Any], ...]:
 
 
 def primitives_of(record: type[Schedule] | type[Group] | type[Placement]) -> tuple[Primitive[Any], ...]:
-    """Those that records of a type have."""
+    """The primitives that records of a type have."""
     return tuple(p for p in _PRIMITIVES.values() if record in p.records)
 
 
 def fixable() -> tuple[Primitive[Any], ...]:
-    """Those that a caller may fix."""
+    """The primitives that a caller may fix."""
     return tuple(p for p in _PRIMITIVES.values() if p.fixed_form is not None)
 
 
