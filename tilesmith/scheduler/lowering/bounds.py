@@ -164,7 +164,7 @@ class _Bounds:
         return buffer
 
     def _component(self, argument: Argument) -> int:
-        """Which of the values of the stage that made it an output is."""
+        """The number of the value, of the stage that made it an output."""
         if not argument.output:
             return 0
         return [a.c_name for a in values_of(self.unit, self.arguments, argument.made_by or "")].index(argument.c_name)

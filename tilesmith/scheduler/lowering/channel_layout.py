@@ -34,6 +34,6 @@ def laid_out(pipeline: Pipeline, schedule: Schedule) -> Pipeline:
 
 
 def _whole(stage: Stage, group: Group) -> bool:
-    """Whether vectors of all channels are computed together."""
+    """True if vectors of all channels are computed together."""
     assert group.vector is not None
     return group.unroll == stage.dims[-1:] and group.vector.dim == stage.dims[0] and not group.stream

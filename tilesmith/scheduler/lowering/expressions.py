@@ -62,7 +62,7 @@ class Streams(Protocol):
         """The value of stage `name` at `index`, or None where registers do not have it."""
 
     def loads(self, places: Places, buffer: Buffer, index: tuple[Lane, ...]) -> None:
-        """Is told of every load from memory."""
+        """Notes a load from memory; called for every one."""
 
 
 class Evaluator(Evaluation):

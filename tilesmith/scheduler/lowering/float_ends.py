@@ -34,7 +34,7 @@ def rounded_once(b: Builder, value: Value) -> Value:
 
 
 def calls(params: Mapping[str, str]) -> Callable[[Builder, Atom], Value]:
-    """What computes a function in an index; `params` are the names of params in the program."""
+    """The evaluator of functions in an index; `params` are the names of params in the program."""
     names = {param_symbol(p): name for p, name in params.items()}
 
     def call(b: Builder, atom: Atom) -> Value:

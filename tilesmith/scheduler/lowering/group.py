@@ -334,7 +334,7 @@ class GroupLowering(OpenGroup):
         return {}
 
     def _rows(self, span: Span, at: int) -> int:
-        """How many points of a dim of that span an iteration of level `at` is expected to have, more or less."""
+        """The expected number of points of a dim of that span in an iteration of level `at`."""
         if not span.known or span.var is None:
             return 1
         return int(self.estimate(self.plan.points(span.var, at)) * span.rate)

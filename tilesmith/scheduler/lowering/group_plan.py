@@ -179,19 +179,19 @@ class GroupPlan:
         return {d: (start, extent) for d, (start, extent) in found.items() if extent <= UNROLLED_EXTENT}
 
     def is_fused(self, level: Level) -> bool:
-        """Whether `level` is the vectorised loop of a row with stages in registers."""
+        """True if `level` is the vectorised loop of a row with stages in registers."""
         vector = self.group.vector
         return bool(self.registers) and vector is not None and level.name == inner(vector.dim)
 
     def goes_on(self, n: int) -> bool:
-        """Whether a loop at level n or inside has to be opened for a member, a tile or the threads."""
+        """True if a loop at level n or inside has to be opened for a member, a tile or the threads."""
         inside = any(self.index(p.compute) >= n for p in self.members.values())
         tiled = any(v.name != inner(v.dim) and v.step is not None for v in self.levels[n:])
         threads = any(v.name == self.group.parallel for v in self.levels[n:])
         return n < len(self.levels) and (inside or tiled or threads)
 
     def fills_row_by_row(self, n: int, span: Span) -> bool:
-        """Whether the iterations ahead of loop `n` fill the window of `span`, so that one row is new in each."""
+        """True if the iterations ahead of loop `n` fill the window of `span`, so that one row is new in each."""
         plan = self.windows.get(n)
         if plan is None or not span.known or span.rate > 1:
             return False
@@ -209,7 +209,7 @@ class GroupPlan:
         return self.group.vector.lanes
 
     def on_grid(self, stage: Stage, d: int) -> bool:
-        """Whether dim `d` of a stage in memory is the one that rows with stages in registers move along."""
+        """True if dim `d` of a stage in memory is the one that rows with stages in registers move along."""
         p, vector = self.members[stage.name], self.group.vector
         if not self.registers or vector is None or p.compute != inner(vector.dim) or p.store == p.compute:
             return False

@@ -195,7 +195,7 @@ class Places(ABC):
         return self._from_value(e, frame)
 
     def _may_wrap(self, e: Expr, *parts: Lane) -> bool:
-        """Whether an index made of data wraps in its type. Places themselves do not."""
+        """True if an index made of data may wrap in its type. Places themselves do not."""
         data = self.builder.data
         if not data or all(data.isdisjoint(part.base.symbols()) for part in parts):
             return False
@@ -216,8 +216,8 @@ class Places(ABC):
         return Lane(self.builder.as_index(value))
 
     def moves(self, e: Expr, frame: Frame) -> Moves:
-        """How a value differs from lane to lane, where nothing wraps: "not", or "in order", from the first to the last,
-        as what is made of one coordinate does by functions that go up or down alone; else "any way"."""
+        """The change of a value from lane to lane, where nothing wraps: "not", or "in order", from the first to the
+        last, as what is made of one coordinate does by functions that go up or down alone; else "any way"."""
         if isinstance(e, Const | Var):
             return self._moves(e, frame)
         key = (id(e), frame.number)
@@ -355,8 +355,8 @@ class Places(ABC):
         return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
 
     def _alignment(self, at: Index, k: int) -> int | None:
-        """What vectors must start at multiples of for `at` // k to be the same shape in all, if that helps: a step
-        is to add a multiple of k to `at`."""
+        """The number that vectors must start at multiples of for `at` // k to be the same shape in all, if that helps:
+        a step is to add a multiple of k to `at`."""
         assert self.axis is not None
         lanes, start = self.axis.lanes, {s for s, _ in self.axis.start.terms}
         align = 2 * self.axis.align
@@ -402,7 +402,7 @@ class Places(ABC):
 
     @staticmethod
     def _room(lane: Lane) -> Index | None:
-        """What is not negative where neighbours have 32 bits, those that are nowhere as well."""
+        """An index that is not negative where neighbours have 32 bits, those that are nowhere as well."""
         if lane.pattern is None:
             return lane.room
         first, last = lane.base + min(lane.pattern), lane.base + max(lane.pattern)
@@ -520,7 +520,7 @@ def _variables_of(e: Expr) -> tuple[str, ...] | None:
 
 
 def _key(lanes: Iterable[Lane]) -> tuple[object, ...]:
-    """What tells equal lanes."""
+    """A key by which lanes are equal."""
     return tuple([(lane.base, lane.pattern, lane.vector) for lane in lanes])
 
 

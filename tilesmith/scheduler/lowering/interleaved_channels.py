@@ -86,7 +86,7 @@ def in_flat_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | 
 
 
 def place(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
-    """Where in a row of pixels one element is, where these are expected to lie side by side."""
+    """The place of one element in a row of pixels, where those are expected to lie side by side."""
     if b.given is None or buffer.ring[buffer.pixels] is not None or not lanes[buffer.pixels].uniform:
         return None
     channel = _expected(buffer, lanes[buffer.unit].base)
@@ -186,7 +186,7 @@ def _group(b: Builder, channels: int, type_: ScalarType, width: int) -> int:
 
 
 def _pixels_at(channel: int, channels: int, group: int) -> list[int]:
-    """For each place of a group the pixel whose channel is at that place of one of its vectors."""
+    """The pixel, for each place of a group, whose channel is at that place of one of its vectors."""
     found = [0] * group
     for pixel in range(group):
         found[(pixel * channels + channel) % group] = pixel

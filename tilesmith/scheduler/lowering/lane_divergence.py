@@ -40,7 +40,8 @@ _JOINED = {"and": and_, "or": or_, "==": eq, "!=": ne}
 
 
 def truths(ev: Places, condition: Expr, frame: Frame) -> tuple[bool, ...] | None:
-    """In which lanes an index makes `condition` true, where that is the same in every vector; of one lane, in all."""
+    """The lanes in which an index makes `condition` true, where they are the same in every vector; of one lane, in
+    all."""
     match condition:
         case Compare(left=left, right=right) if left.type in (INT32, INT64):
             a, b = ev.lane(left, frame), ev.lane(right, frame)
@@ -93,8 +94,8 @@ def picked(ev: Places, index: Expr, frame: Frame) -> Lanes | None:
 
 
 def chosen(ev: Places, known: Sequence[int], choices: Sequence[Expr], frame: Frame) -> Value:
-    """In lane j the choice known[j]. Choices are computed in their own lanes alone where that brings the elements
-    that they read together."""
+    """The value whose lane j is the choice known[j]. Choices are computed in their own lanes alone where that brings
+    the elements that they read together."""
     used, n = sorted(set(known)), len(known)
     if len(used) == 1:
         return ev.value(choices[used[0]], frame)
@@ -111,7 +112,7 @@ def chosen(ev: Places, known: Sequence[int], choices: Sequence[Expr], frame: Fra
 
 
 def _gain(ev: Places, e: Expr, frame: Frame, picks: Lanes) -> int:
-    """How many more reads of `e` are of neighbours if only the lanes `picks` are computed."""
+    """The number of reads of `e` that become reads of neighbours if only the lanes `picks` are computed."""
     gain = 0
     for access in _accesses(e):
         for index in access.indices:
@@ -205,7 +206,7 @@ def _places_read(e: Expr, env: Mapping[str, Lanes], n: int, sources: Sources) ->
 
 
 def _pattern(e: Expr, env: Mapping[str, Lanes], n: int) -> Lanes | None:
-    """By how much an index moves from lane to lane, where nothing is clamped; None where that is not known."""
+    """The steps of an index from lane to lane, where nothing is clamped; None where they are not known."""
     match e:
         case Var():
             return env.get(e.name, (0,) * n)

@@ -77,7 +77,7 @@ class Nest:
 
     @property
     def flattened(self) -> bool:
-        """Whether lanes are elements of the row, all channels of which are computed."""
+        """True if lanes are elements of the row, all channels of which are computed."""
         return self.flat is not None and self.flat in self.unroll and self.bounds[self.flat][0] == const(0)
 
 

@@ -1,4 +1,4 @@
-"""Where elements are: addresses of buffers, loads and stores of points and vectors."""
+"""Memory accesses: addresses of buffers, loads and stores of points and vectors."""
 
 from __future__ import annotations
 
@@ -207,7 +207,8 @@ def _along_row(
 
 
 def _parts(at: Lane) -> int | None:
-    """How many parts of a table of bytes indices reach, where they are few enough to be looked up all at once."""
+    """The number of parts of a table of bytes that indices reach, where they are few enough to be looked up all at
+    once."""
     if at.vector is None or not at.vector.type.is_integer:
         return None
     most = at.vector.type.max if at.most is None else min(at.most, at.vector.type.max)
@@ -252,7 +253,7 @@ def _in_all_lanes(b: Builder, value: Value, width: int) -> Value:
 
 
 def place_in_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
-    """Where in a row of memory one element is, as `neighbours` counts; None where rows are no whole ones."""
+    """The place of one element in a row of memory, as `neighbours` counts; None where rows are no whole ones."""
     if buffer.ring[buffer.unit] is not None or not lanes[buffer.unit].uniform:
         return None
     if buffer.channels:
@@ -416,7 +417,7 @@ def stream(
 
 
 def streams(buffer: Buffer, lanes: tuple[Lane, ...], value: Value) -> bool:
-    """Whether `value` at `lanes` is a vector of neighbours in memory."""
+    """True if `value` at `lanes` is a vector of neighbours in memory."""
     unit = lanes[buffer.unit]
     whole = unit.pattern == tuple(range(value.lanes)) and buffer.ring[buffer.unit] is None and value.type != BOOL
     return value.lanes > 1 and whole and all(x.uniform for d, x in enumerate(lanes) if d != buffer.unit)

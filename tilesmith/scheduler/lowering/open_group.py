@@ -37,7 +37,7 @@ class OpenGroup(ABC):
         those of the group, if there are."""
 
     def reads(self, stages: Iterable[Stage], inlined: Mapping[str, Stage]) -> Reads:
-        """What a computation of `stages` reads, other than through those of `inlined`."""
+        """The reads of a computation of `stages`, other than through those of `inlined`."""
         found: dict[str, None] = {}
         waiting, names = list(stages), set[str]()
         while waiting:

@@ -90,7 +90,7 @@ def _unrolled(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
 
 
 def _waits(ev: Evaluation, e: Reduce) -> bool:
-    """Whether terms may be joined in any order and joining two takes long. Sums the compilers cut on their own."""
+    """True if terms may be joined in any order and joining two takes long. Sums are cut by the compilers themselves."""
     return e.op in ("min", "max") and e.body.type.is_float and not ev.builder.strict
 
 
@@ -145,7 +145,7 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
 
 
 def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
-    """Whether vectors of a reduction that is written out are too many for registers: side by side with another one,
+    """True if vectors of a reduction that is written out are too many for registers: side by side with another one,
     each is loaded for both."""
     return ev.axis is not None and not _waits(ev, e) and prod(map(trips, e.domain)) >= ev.builder.core.registers.terms
 
@@ -210,7 +210,7 @@ class _Nest:
     loops: int
 
     def inside(self, n: int, jobs: list[Job]) -> None:
-        """What runs inside of the first `n` loops."""
+        """Emits the inside of the first `n` loops."""
         b = self.ev.builder
         if n == self.loops:
             self._steps(jobs)
@@ -403,7 +403,7 @@ def _loops(domain: tuple[RVar, ...], terms: int, most: int) -> int:
 
 
 def _cells(e: Reduce) -> int:
-    """How many accumulators a reduction has."""
+    """The number of accumulators of a reduction."""
     return len(e.domain) + 1 if e.op in ("argmin", "argmax") else 1
 
 

@@ -68,7 +68,7 @@ def _moving_dim(g: OpenGroup, stage: Stage, dim: str) -> int | None:
 
 
 def _fixed_margins(g: OpenGroup, boxes: Mapping[str, Box], name: str, d: int, dim: str) -> bool:
-    """Whether a row of `name` reaches beyond the output's by the same elements at every size."""
+    """True if a row of `name` reaches beyond the output's by the same elements at every size."""
     row = boxes[g.plan.output.name][g.plan.output.dims.index(dim)]
     return all((a - b).is_const for a, b in zip(boxes[name][d], row, strict=True))
 

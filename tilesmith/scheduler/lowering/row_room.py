@@ -71,7 +71,7 @@ def widest(group: Group) -> int:
 
 
 def begins_rows(buffers: Iterable[Buffer], vector: Vector, box: Box) -> bool:
-    """Whether the rows of a box begin where rows of the buffers do, which are no shorter than a vector: before them
+    """True if the rows of a box begin where rows of the buffers do, which are no shorter than a vector: before them
     there is nothing, and after them what is stored later, if anything."""
     for x in buffers:
         first, _ = box[x.unit]
@@ -81,13 +81,13 @@ def begins_rows(buffers: Iterable[Buffer], vector: Vector, box: Box) -> bool:
 
 
 def stays_in_room(b: Builder, axis: Axis, body: Sequence[Statement]) -> bool:
-    """Whether all that the body of a loop over vectors along `axis` touches beyond the ends of a row is room, where the
+    """True if all that the body of a loop over vectors along `axis` touches beyond the ends of a row is room, where the
     vector lies beyond them by less than its lanes."""
     return _Reach(b, axis).block(body)
 
 
 class _Reach:
-    """What moves with the vector, and whether all of it stays in room."""
+    """Values that move with the vector, and whether all of them stay in room."""
 
     def __init__(self, b: Builder, axis: Axis) -> None:
         self.b = b
@@ -141,7 +141,7 @@ class _Reach:
                 return not any(isinstance(x, Pointer) for x in operands_of(op))
 
     def _stays(self, row: Pointer, at: Index) -> bool:
-        """Whether a place of a row stays in its room, where the vector is moved by less than its lanes."""
+        """True if a place of a row stays in its room, where the vector is moved by less than its lanes."""
         of_row, rate = self.rates.get(row, 0), self._rate(at)
         if rate is None:
             return False
