@@ -12,6 +12,27 @@ from typing import Annotated
 import typer
 
 from tilesmith.app.cli.ci import ci_app
+from tilesmith.app.cli.options import (
+    AsJson,
+    Convert,
+    CostModelName,
+    Doc,
+    Estimates,
+    Fix,
+    Inputs,
+    Method,
+    NoCalibrate,
+    Outputs,
+    Params,
+    PlatformName,
+    Regions,
+    ScheduleFile,
+    StrategyName,
+    Stretch,
+    Strict,
+    Top,
+    Tune,
+)
 from tilesmith.app.cli.report import UsageError, reporting
 from tilesmith.app.cli.tokens import tokens_app
 from tilesmith.app.garbage import collect_rarely
@@ -33,57 +54,6 @@ app.add_typer(platforms_app, name="platforms")
 app.add_typer(strategies_app, name="strategies")
 app.add_typer(ci_app, name="ci")
 app.add_typer(tokens_app, name="tokens")
-
-Doc = Annotated[str, typer.Argument(metavar="DOC", help="A pipeline: a JSON or YAML file, '-', or a shipped name.")]
-PlatformName = Annotated[
-    str, typer.Option("--platform", metavar="NAME|FILE|host", help="The machine: a known name, a file, or this one.")
-]
-Method = Annotated[str, typer.Option("--method", help="The way to search for a schedule.")]
-CostModelName = Annotated[
-    str | None, typer.Option("--cost-model", metavar="NAME", help="The cost model that decides; else the method's own.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Keep the order of floating point as written.")]
-ScheduleFile = Annotated[
-    str | None,
-    typer.Option("--schedule", metavar="FILE", help="A hand-written schedule instead of a search."),
-]
-StrategyName = Annotated[
-    str | None, typer.Option("--strategy", metavar="NAME|FILE", help="A strategy instead of a search.")
-]
-Fix = Annotated[
-    list[str] | None,
-    typer.Option("--fix", metavar="FILE|STAGE.KEY=VALUE", help="A decision that is not the search's. Repeatable."),
-]
-Top = Annotated[int, typer.Option("--top", min=1, max=64, metavar="K", help="List the K best candidates.")]
-Tune = Annotated[
-    int | None, typer.Option("--tune", min=2, max=64, metavar="K", help="Time the K best candidates, keep the fastest.")
-]
-NoCalibrate = Annotated[
-    bool, typer.Option("--no-calibrate", help="Take estimates of this machine, and do not measure it on first use.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Inputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        metavar="NAME=FILE[@MIN,...]|FILE.npz",
-        help="An input: .npy, .npz, PNG, TIFF, JPEG. Repeatable.",
-    ),
-]
-Outputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--output", metavar="NAME=FILE", help="Where an output is written: .npy, .png, .tif, .jpg. Repeatable."
-    ),
-]
-Params = Annotated[list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="A param. Repeatable.")]
-Regions = Annotated[
-    list[str] | None,
-    typer.Option("--region", metavar="NAME=MIN:EXTENT,...", help="What to compute of an output. Repeatable."),
-]
-Estimates = Annotated[bool, typer.Option("--estimates", help="Make random inputs of the estimated sizes.")]
-Convert = Annotated[bool, typer.Option("--convert", help="Convert depth and channels of pictures to what is wanted.")]
-Stretch = Annotated[bool, typer.Option("--stretch", help="Stretch the values of written pictures to black..white.")]
 
 
 def _version(asked: bool) -> None:

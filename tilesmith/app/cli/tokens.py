@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from tilesmith.app.cli.options import AsJson
 from tilesmith.app.cli.report import UsageError, reporting
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ Server = Annotated[
     typer.Option("--server", metavar="URL", envvar="TILESMITH_SERVER", help="The service; else its store, here."),
 ]
 Database = Annotated[str | None, typer.Option("--database", metavar="URL", help="The store, where it is no default.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class _Holder(Protocol):

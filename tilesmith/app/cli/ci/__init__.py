@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tilesmith.app.cli.ci.status import gating
+from tilesmith.app.cli.options import AsJson, CostModelName, Method, StrategyName, Strict
 
 ci_app = typer.Typer(help="Holds the pipelines of a commit to a baseline.", rich_markup_mode=None)
 
@@ -30,14 +31,7 @@ BaselineFile = Annotated[
 Platforms = Annotated[
     list[str] | None, typer.Option("--platform", metavar="NAME|FILE|host", help="A machine. Repeatable.")
 ]
-Method = Annotated[str, typer.Option("--method", help="The way to search for a schedule.")]
-CostModel = Annotated[str | None, typer.Option("--cost-model", metavar="NAME", help="The cost model that decides.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Keep the order of floating point as written.")]
-Strategy = Annotated[
-    str | None, typer.Option("--strategy", metavar="NAME|FILE", help="A strategy instead of a search.")
-]
 Measure = Annotated[bool, typer.Option("--measure", help="Also run the code, on the machine of the service.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @ci_app.command("check")
@@ -58,9 +52,9 @@ def check(
     commit: Commit = None,
     platform: Platforms = None,
     method: Method = "default",
-    cost_model: CostModel = None,
+    cost_model: CostModelName = None,
     strict: Strict = False,
-    strategy: Strategy = None,
+    strategy: StrategyName = None,
     measure: Measure = False,
     gate_measured: Annotated[
         bool, typer.Option("--gate-measured", help="Measured time fails, too, where it is not noise.")
@@ -98,9 +92,9 @@ def record(
     commit: Commit = None,
     platform: Platforms = None,
     method: Method = "default",
-    cost_model: CostModel = None,
+    cost_model: CostModelName = None,
     strict: Strict = False,
-    strategy: Strategy = None,
+    strategy: StrategyName = None,
     measure: Measure = False,
     as_json: AsJson = False,
 ) -> None:
@@ -125,9 +119,9 @@ def acknowledge(
     commit: Commit = None,
     platform: Platforms = None,
     method: Method = "default",
-    cost_model: CostModel = None,
+    cost_model: CostModelName = None,
     strict: Strict = False,
-    strategy: Strategy = None,
+    strategy: StrategyName = None,
 ) -> None:
     """Accept the results of pipelines at this commit: they are its baseline from now on."""
     from tilesmith.app.cli.ci import recording as verb
