@@ -9,10 +9,10 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "tilesmith"
 FOLDERS = (
-    "app", "cost_models", "platforms", "scheduler/codegen/opencl", "scheduler/frontends",
-    "scheduler/rewrites/expression_rules", "scheduler/strategies",
+    "app", "cost_models", "platforms", "scheduler/analysis", "scheduler/codegen", "scheduler/frontends",
+    "scheduler/interpreter", "scheduler/ir", "scheduler/legality", "scheduler/rewrites", "scheduler/strategies",
 )  # fmt: skip
-WRONG = re.compile(r'^\s*"""(What|Whether|How|Where|Of|The same)\b.*', re.M)
+WRONG = re.compile(r'^\s*"""(What|Whether|Which|Who|How|Where|Of|Those|The same)\b.*', re.M)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

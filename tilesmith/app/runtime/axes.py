@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CHANNEL_DIMS = ("c", "ch", "chan", "channel", "channels", "color", "colour")
 MOST_CHANNELS = 4
-"""As many as pictures have: an axis of so many elements may be one of channels, whatever its place."""
+"""Channels of a picture, at most: an axis with no more elements may be one of channels, whatever its place."""
 
 
 def channel_dim(dims: tuple[str, ...]) -> str | None:

@@ -10,8 +10,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import Binary, Const, Expr, Inp
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
 Rows = Callable[[str], tuple[tuple[str, ...], tuple[str, ...], int] | None]
-"""Of an image or a stage by its name: its dims, those of which neighbours lie in a row of memory (the fastest, and that
-of pixels where the fastest has their channels), and the bytes of an element. None of what is in registers."""
+"""The layout of an image or a stage, by its name: its dims, the dims along which neighbours lie in a row of memory (the
+fastest, and that of pixels where the fastest has their channels), and the bytes of an element. None in registers."""
 
 
 def dims_along_rows(stage: Stage, along: str, inlined: Mapping[str, Stage], rows: Rows) -> dict[str, int]:

@@ -108,9 +108,9 @@ class Traffic:
         members = counter.members
         self.output = self.array(members.output, None)
         self.buffers: dict[str, tuple[int, int, Array]] = {}
-        """By their names the arrays that the group makes, and the levels from which on they are read and made."""
+        """Arrays that the group makes, by name, with the levels from which on they are read and made."""
         self.read: dict[str, list[tuple[int, Array, Amount | None]]] = {}
-        """By their names the arrays that several stages may read, for whose level, and no more bytes of them in all."""
+        """Arrays that several stages may read, by name: the level of each reader, and the most bytes of it in all."""
         self.outside: dict[str, list[tuple[str, Read]]] = {}
         """Reads of each array that the group does not make, by whom."""
         for name, reads in counter.reads.items():

@@ -53,7 +53,7 @@ _DOUBLES: Mapping[str, Operations] = {
     "atan2": Operations(add=28, multiply=17, divide=1, select=12),
     "tanh": _EXP_DOUBLES + Operations(add=16, multiply=14, divide=1, select=2),
 }
-"""The same of double precision."""
+"""Operations of double precision."""
 
 _INSTRUCTIONS = {
     "sqrt": Operations(divide=1),

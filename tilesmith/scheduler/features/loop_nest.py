@@ -31,7 +31,7 @@ class Axis:
     counts: Sizes
     last: Sizes
     is_cut: bool = field(init=False)
-    """Whether any candidate has several tiles."""
+    """True if any candidate has several tiles."""
 
     def __post_init__(self) -> None:
         counts = self.counts

@@ -64,7 +64,7 @@ class StageFacts:
     root_points: int = field(init=False, repr=False, compare=False)
     """Points of the whole stage, each computed once (TACO 2019, Eq. 4)."""
     passes: bool = field(init=False, repr=False, compare=False)
-    """Whether there are updates, and each is a pass over the stage: it visits every point once at most, at places that
+    """True if there are updates, and each is a pass over the stage: it visits every point once at most, at places that
     do not depend on data."""
     read_of: Mapping[str, Read] = field(init=False, repr=False, compare=False)
     """The stage's reads by producer."""

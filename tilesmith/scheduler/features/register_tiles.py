@@ -21,7 +21,7 @@ def shares_loads(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage
 
 
 def _shares(stage: Stage, dim: str, along: str, inlined: Mapping[str, Stage], counted: bool) -> bool:
-    """The same; where a stage is not `counted` as a whole, that are the reads of its reductions."""
+    """`shares_loads` of all reads of a stage, or, where it is not `counted` as a whole, of those in its reductions."""
     for a in accesses(stage):
         names, inside, again = a.used, inlined.get(a.producer), counted or bool(a.reductions)
         if not any(along in n for n in names):

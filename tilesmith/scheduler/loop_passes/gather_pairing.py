@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 _Key = tuple[Pointer, Index, object]
-"""What gathers have in common that read at an offset from the same places."""
+"""A key of gathers: those with the same key read at a fixed offset from the same places."""
 
 
 def paired(body: Body) -> Body:

@@ -22,7 +22,7 @@ MOST_LOADS = 4
 Place: TypeAlias = tuple[Pointer, Index, ScalarType, int]
 """A row, an index without its constant, the type of elements, and a number that changes where they may be written."""
 Elements: TypeAlias = Sequence[int]
-"""How far after such a place each lane of a vector is."""
+"""Distances from such a place to each lane of a vector."""
 Window: TypeAlias = tuple[list[Define], dict[str, list[Define]]]
 """Loads of whole groups of elements with permutations of these, and what each conversion is made by."""
 

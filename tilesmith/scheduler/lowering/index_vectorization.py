@@ -82,8 +82,8 @@ T = TypeVar("T")
 
 Moves: TypeAlias = Literal["not", "in order", "any way"]
 Known: TypeAlias = tuple[T, Scope, int, Expr]
-"""What an expression is, as long as the scope is open where that is defined, at a depth; and the expression, so that no
-other has its identity."""
+"""The result of an expression, valid while the scope in which it is defined is open at a depth. The expression is kept
+so that no other one gets its identity."""
 
 
 class Places(ABC):

@@ -32,7 +32,7 @@ MOST_TOGETHER = 256
 """Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
 loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
 WRITTEN_TOGETHER = 96
-"""In such a loop, as many terms are written out: those of neighbours, which share what they load."""
+"""Terms that are written out inside such a loop: those of neighbours, which share what they load."""
 
 
 def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:

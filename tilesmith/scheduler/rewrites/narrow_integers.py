@@ -273,7 +273,7 @@ class _Narrowing:
         return _Low(self._cast(value, t), 0 if uniform or value.type.bits <= t.bits else 1)
 
     def _operation(self, e: Expr, t: ScalarType) -> _Low | None:
-        """The same of an operation that can be done in type `t`; else None."""
+        """An operation modulo 2 ** bits, where it can be done in type `t`; else None."""
         key = (id(e), t)
         if key not in self._operations:
             wider = e.type.is_integer and e.type != t and e.type.bits >= t.bits

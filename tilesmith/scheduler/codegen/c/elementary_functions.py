@@ -190,7 +190,7 @@ def extreme(name: str, t: ScalarType, lanes: int) -> str:
 
 
 EVERY_LANE = "TILESMITH_WHOLE(a);"
-"""What the functions have that the compilers make one instruction of."""
+"""A statement in those functions of which compilers make one instruction."""
 
 
 def by_lanes(name: str, t: ScalarType, lanes: int) -> str:

@@ -36,8 +36,8 @@ STRICT = ("-ffp-contract=off", "-fno-math-errno")
 SCALAR_STAYS_SCALAR = ("-fno-tree-vectorize",)
 """Code that is worth vectors has them already; the rest (edges, tails) would only grow."""
 LANES_AT_ONCE = ("-ftree-slp-vectorize",)
-"""Where a function is written for every lane of a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`), and the compiler is to make
-it the one instruction that there is. Nowhere else: GCC 12 makes wrong code of sums of comparisons so."""
+"""Flags of code with a function written for every lane of a vector (`sqrtf(v[0]), sqrtf(v[1]), ...`), of which the
+compiler is to make one instruction. Of no other code: with them GCC 12 miscompiles sums of comparisons."""
 INSTRUCTIONS_BY_NAME = "x86_64"
 """The architecture whose instructions of vectors are called by their names."""
 

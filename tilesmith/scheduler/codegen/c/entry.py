@@ -247,7 +247,7 @@ class Entry:
         return [*lines, f"    if (UNLIKELY({condition})) {{", *writes, "        return TILESMITH_E_REGION;", "    }"]
 
     def argv_lines(self) -> list[str]:
-        """The same function of an array of pointers to the arguments."""
+        """The entry as a function of an array of pointers to the arguments."""
         args = []
         for n, (t, _) in enumerate(parameters(self.program)):
             args.append(f"args[{n}]" if t.endswith("*") else f"*(const {t} *)args[{n}]")

@@ -91,7 +91,7 @@ def widening(source: ScalarType) -> str:
 _SUMS = ("sums_", "sads_")
 """Sums of neighbours, and of their absolute differences from others; the bits of these follow."""
 _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
-"""Where integers of 8 and 16 bits have instructions, by bytes of a register."""
+"""Machines with instructions for integers of 8 and 16 bits, by bytes of a register."""
 
 
 def is_integer_function(name: str) -> bool:

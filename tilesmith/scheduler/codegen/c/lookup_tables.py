@@ -39,7 +39,7 @@ typedef int all __attribute__((vector_size(64)));
 #define CHOOSE(x, y, upper) __builtin_ia32_blendmb_512_mask(x, y, upper)
 #endif
 """
-"""The same names for what GCC and Clang call functions of their own."""
+"""Common names for built-in functions that GCC and Clang call differently."""
 
 
 def lookup(parts: int, indices: int) -> str:

@@ -19,7 +19,7 @@ _INSTRUCTIONS = {
     (32, 4): ("defined __AVX2__", "permvarsi256", "int"),
     (32, 8): ("defined __AVX512VL__", "permvardi256", "long long"),
 }
-"""By bytes of a vector and of its elements: where there is an instruction, Clang's name for it, and its elements."""
+"""Instructions by bytes of a vector and of its elements: the machines that have one, Clang's name, its elements."""
 
 
 def words(t: ScalarType, lanes: int) -> dict[str, str]:

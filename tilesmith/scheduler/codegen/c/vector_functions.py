@@ -68,9 +68,9 @@ _ORDER: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """C text and callees by name, in an order in which they can be defined."""
 _DOUBLES = {**_ORDER, **double_functions.FUNCTIONS}
-"""The same of float64."""
+"""C text and callees of float64."""
 _FIRST = ("pick", "opaque", "fma", "any_beyond", "nearest", "lost", "scaled")
-"""What others are made of, in an order in which they can be defined."""
+"""Functions that others call, in an order in which they can be defined."""
 _NO_DOUBLES = "arm"
 """The architecture that computes vectors of float64 lane by lane."""
 

@@ -17,7 +17,8 @@ _TESTS = {
     32: ("defined __AVX2__", "__builtin_ia32_ptestz256((wide)near, (wide)beyond)"),
     64: ("defined __AVX512BW__ && !defined __clang__", "__builtin_ia32_ptestmd512((wide)near, (wide)beyond, -1) == 0"),
 }
-"""By bytes of the vector of places: where two vectors are permuted by few instructions, and that no bit is in both."""
+"""Machines that permute two vectors by few instructions, by bytes of the vector of places; and the test that two
+vectors have no bit in common."""
 _PLACE_BITS = 32
 
 _TEXT = """\
@@ -46,14 +47,14 @@ typedef float floats __attribute__((vector_size(32)));
 const floats a = __builtin_ia32_permvarsf256((floats)low, near), b = __builtin_ia32_permvarsf256((floats)high, near);
 return ($T)__builtin_ia32_blendvps256(a, b, (floats)(near << 28));
 """
-"""Of elements of 32 bits in registers of AVX2: the bit that says which vector is the sign that blends."""
+"""Elements of 32 bits in registers of AVX2. The bit of a place that selects the vector becomes the sign that blends."""
 _BYTES = """\
 typedef char chars __attribute__((vector_size(16)));
 const chars n = (chars)$places;
 const $W found = ($W)(__builtin_ia32_pshufb128((chars)low, n + 112) | __builtin_ia32_pshufb128((chars)high, n - 16));
 return $found;
 """
-"""Of bytes: what is not of a vector has a place with a sign there, and is 0."""
+"""Bytes. A place that is not in a vector gets its sign bit set, so that the permutation gives 0."""
 
 
 def has_windows(t: ScalarType, lanes: int) -> bool:

@@ -44,7 +44,7 @@ NESTING = (Loop, PeeledLoop, Apart, Ordered, If)
 
 
 Named: TypeAlias = Value | Index | Pointer
-"""What has a name, or is made of names."""
+"""Operands that have a name, or are made of names."""
 
 
 def operands(x: object) -> list[Named]:

@@ -49,7 +49,7 @@ class Neighbours:
         return Neighbours(self.first, end if low is None else low, high)
 
     def moved(self, by: Index) -> Neighbours:
-        """The same places, further on."""
+        """The places moved on."""
         ends = (None if end is None else end + by for end in (self.low, self.high))
         return Neighbours(self.first + by, *ends)
 

@@ -94,7 +94,7 @@ def _is_regular(b: Buffer) -> bool:
 
 
 Meaning = Value | Buffer | None
-"""What a name is: a value, a pointer into a buffer, or an integer."""
+"""The meaning of a name: a value, a pointer into a buffer, or (None) an integer."""
 
 
 @dataclass(slots=True)

@@ -28,9 +28,9 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 from tilesmith.scheduler.ir.pipeline.semantics import Array
 
 Leaf: TypeAlias = Var | ParamRef | InputBound | Access | Reduce
-"""What has no value without an environment."""
+"""Expressions that have no value without an environment."""
 Operation: TypeAlias = Const | Binary | Unary | Compare | Logical | Select | Call | Cast
-"""What has the value that follows from those of its direct subexpressions."""
+"""Expressions whose value follows from those of their direct subexpressions."""
 
 
 def is_operation(e: Expr) -> TypeGuard[Operation]:

@@ -207,7 +207,7 @@ _REMADE: dict[type, Callable[..., Expr]] = {
     Cast: lambda e, operand: Cast(operand, e.type, e.saturate),
     Reduce: _remade_reduction,
 }
-"""By class an expression with other parts."""
+"""Constructors, by class, of an expression with other parts."""
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
