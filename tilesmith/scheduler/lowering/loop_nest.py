@@ -11,7 +11,7 @@ from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, TooWide
-from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors
+from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors, Statement
 from tilesmith.scheduler.ir.loop.traversal import walk as statements_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -331,6 +331,38 @@ def _loop(
     b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 
 
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vectors of a row, the body of a loop that is still to be emitted: its variable `counter`, and `seen`, that
+    of the body. Vectors have all their lanes where `constraints` are not negative, and rely on `given`. `names` are
+    those of `PeelVectors`; `past` is the beginning of the vectors, where they stream."""
+
+    body: tuple[Statement, ...]
+    axis: Axis
+    counter: str
+    seen: str
+    names: tuple[str, str, str, str]
+    constraints: list[Index]
+    given: list[Index]
+    past: tuple[Buffer, tuple[Lane, ...]] | None
+
+
+def _vectors(o: _OpenNest) -> _Vectors:
+    b, align, (dim, lanes, _, _) = o.b, o.align, o.row
+    first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
+    given: list[Index] = []
+    with b.scope(given=given) as body:
+        counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
+        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), o.splits, o.nest.flattened)
+        lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
+        past = _past(o, sym(first).scaled(align))
+        moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
+        evaluator = o.evaluator(axis, moved=moved)
+        b.declare(counter)
+        _vector_body(replace(o, envs=o.along(lane)), evaluator)
+    return _Vectors(tuple(body), axis, counter, q, (first, last, from_, to), evaluator.constraints, given, past)
+
+
 def _row(o: _OpenNest) -> None:
     """The vectorised loop: a middle of whole vectors, the last one moved back to end with the middle (where a point
     may be computed twice), and scalars at both edges (also for rows shorter than a vector). Wide edges, where clamps
@@ -339,27 +371,50 @@ def _row(o: _OpenNest) -> None:
     if nest.exact:
         _edges(o, None)
         return
-    first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
-    given: list[Index] = []
-    with b.scope(given=given) as body:
-        counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
-        axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), o.splits, nest.flattened)
-        lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
-        past = _past(o, sym(first).scaled(align))
-        moved = None if past is None else (sym(counter) - sym(q)).scaled(align)
-        evaluator = o.evaluator(axis, moved=moved)
-        b.declare(counter)
-        _vector_body(replace(o, envs=o.along(lane)), evaluator)
-    if nest.roomy and not (evaluator.constraints or given) and stays_in_room(b, axis, body):
-        start = b.let(divide(lo, align), f"{dim}_first")
-        final = b.let(maximum(start, divide(hi - (lanes - align), align)), f"{dim}_last")
-        until = minimum(divide(hi, align), start + (hi - lo))  # nothing where the row is empty
-        b.emit(Loop(counter, start, until, const(lanes // align), tuple(body), seen=ClampedIndex(q, None, final)))
+    v = _vectors(o)
+    if nest.roomy and not (v.constraints or v.given) and stays_in_room(b, v.axis, v.body):
+        _vectors_in_room(o, v)
         return
+    start, end = _clear(o, v)
+    by_blocks = nest.once and align == 1 and bool(v.constraints) and _is_worth_blocks(o, start, end)
+    if by_blocks:
+        start = b.let(lo + divide(start - lo + (lanes - 1), lanes).scaled(lanes), f"{dim}_start")
+        end = start + divide(end - start, lanes).scaled(lanes)
+    elif nest.once:
+        start = b.let(divide(start + (align - 1), align).scaled(align), f"{dim}_start")
+        end = start + divide(end - start, lanes).scaled(lanes)
+    for name in v.names:
+        b.declare(name)
+    b.emit(PeelVectors(*v.names, start, end, lanes, align, tuple(v.given)))
+    from_, to = (sym(name) for name in v.names[2:])
+    edge = _blocks if by_blocks else _scalars
+    head, tail = (lo, minimum(from_ - 1, hi)), (minimum(to, hi + 1), hi)  # vectors may begin beyond the row
+    if nest.ordered and (v.constraints or align > 1):  # else vectors begin with the row
+        edge(o.part(head))
+    _whole_vectors(o, v)
+    if by_blocks or nest.ordered:
+        for part in (tail,) if nest.ordered else (head, tail):
+            edge(o.part(part))
+        return
+    _rest(o, v, nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0))))
+
+
+def _vectors_in_room(o: _OpenNest, v: _Vectors) -> None:
+    """The whole row in vectors, which reach into the room at both of its ends."""
+    b, align, (dim, lanes, lo, hi) = o.b, o.align, o.row
+    start = b.let(divide(lo, align), f"{dim}_first")
+    final = b.let(maximum(start, divide(hi - (lanes - align), align)), f"{dim}_last")
+    until = minimum(divide(hi, align), start + (hi - lo))  # nothing where the row is empty
+    b.emit(Loop(v.counter, start, until, const(lanes // align), v.body, seen=ClampedIndex(v.seen, None, final)))
+
+
+def _clear(o: _OpenNest, v: _Vectors) -> Interval:
+    """The part of a row, from its start up to its end, in which all constraints of its vectors hold."""
+    align, (_, lanes, lo, hi) = o.align, o.row
     start, end = lo, hi + 1
-    for c in evaluator.constraints:
-        moving = c.coefficient(q)
-        fixed = c - sym(q).scaled(moving)
+    for c in v.constraints:
+        moving = c.coefficient(v.seen)
+        fixed = c - sym(v.seen).scaled(moving)
         if moving > 0:
             start = maximum(start, divide(fixed.scaled(-1) + (moving - 1), moving).scaled(align))
         elif moving < 0:
@@ -367,54 +422,50 @@ def _row(o: _OpenNest) -> None:
             end = minimum(end, divide(fixed, -moving).scaled(align) + lanes)
         else:
             raise NotUniformBound
-    points = nest.estimate(hi - lo + 1)
-    by_blocks = nest.once and align == 1 and bool(evaluator.constraints)
-    if by_blocks:
-        inside = nest.estimate(minimum(end, hi + 1) - maximum(start, lo))
-        by_blocks = points - inside // lanes * lanes >= lanes
-    if by_blocks:
-        start = b.let(lo + divide(start - lo + (lanes - 1), lanes).scaled(lanes), f"{dim}_start")
-        end = start + divide(end - start, lanes).scaled(lanes)
-    elif nest.once:
-        start = b.let(divide(start + (align - 1), align).scaled(align), f"{dim}_start")
-        end = start + divide(end - start, lanes).scaled(lanes)
-    for name in (first, last, from_, to):
-        b.declare(name)
-    b.emit(PeelVectors(first, last, from_, to, start, end, lanes, align, tuple(given)))
-    edge = _blocks if by_blocks else _scalars
-    head, tail = (lo, minimum(sym(from_) - 1, hi)), (minimum(sym(to), hi + 1), hi)  # vectors may begin beyond the row
-    if nest.ordered and (evaluator.constraints or align > 1):  # else vectors begin with the row
-        edge(o.part(head))
-    begin, end_at, step = sym(first), sym(last) + (lanes // align - 1), const(lanes // align)
-    if past is not None:  # whole lines of memory, the first of which may begin before the row
-        some = minimum(maximum(sym(last) - begin + 1, const(0)), const(1))
-        before = divide(beyond(b, past[0], past[1]), align)
+    return start, end
+
+
+def _is_worth_blocks(o: _OpenNest, start: Index, end: Index) -> bool:
+    """True if whole vectors from `start` up to `end` are expected to leave as many points as a vector has lanes."""
+    _, lanes, lo, hi = o.row
+    inside = o.nest.estimate(minimum(end, hi + 1) - maximum(start, lo))
+    return o.nest.estimate(hi - lo + 1) - inside // lanes * lanes >= lanes
+
+
+def _whole_vectors(o: _OpenNest, v: _Vectors) -> None:
+    """The loop over the vectors of a row that have all their lanes."""
+    b, nest, align, (dim, lanes, _, _) = o.b, o.nest, o.align, o.row
+    first, last = (sym(name) for name in v.names[:2])
+    begin, end, step = first, last + (lanes // align - 1), const(lanes // align)
+    if v.past is not None:  # whole lines of memory, the first of which may begin before the row
+        some = minimum(maximum(last - begin + 1, const(0)), const(1))
+        before = divide(beyond(b, *v.past), align)
         begin = begin - b.let(multiply(before, some), f"{dim}_beyond")
     if nest.back and nest.once and not nest.ordered:  # whole vectors, none of which is moved back
-        b.emit(Loop(counter, begin, end_at, step, (Let(q, sym(first) + sym(last) - sym(counter)), *body)))
+        b.emit(Loop(v.counter, begin, end, step, (Let(v.seen, first + last - sym(v.counter)), *v.body)))
     else:
-        seen = ClampedIndex(q, sym(first) if past is not None else None, sym(last))
-        b.emit(Loop(counter, begin, end_at, step, tuple(body), seen=seen))
-    skip = (sym(from_), sym(to))
-    if by_blocks or nest.ordered:
-        for part in (tail,) if nest.ordered else (head, tail):
-            edge(o.part(part))
-        return
-    wide = nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0)))
-    left = hi - lo + sym(from_) - sym(to)
-    if nest.whole is not None and not (evaluator.constraints or nest.once or given) and align == 1 and past is None:
+        seen = ClampedIndex(v.seen, first if v.past is not None else None, last)
+        b.emit(Loop(v.counter, begin, end, step, v.body, seen=seen))
+
+
+def _rest(o: _OpenNest, v: _Vectors, wide: int) -> None:
+    """The points of a row that its whole vectors leave, of which `wide` are expected where constraints do not hold."""
+    b, nest, (_, lanes, lo, hi) = o.b, o.nest, o.row
+    from_, to = (sym(name) for name in v.names[2:])
+    skip = (from_, to)
+    if nest.whole is not None and not (v.constraints or nest.once or v.given) and o.align == 1 and v.past is None:
         nest.whole.append(lanes)
         return
-    if wide * MOST_OF_ROW < points or nest.once or not evaluator.constraints:
-        with b.condition() as scalars:
-            _scalars(o, skip)
-        shorter = not (evaluator.constraints or nest.once)  # only rows that are have points left
-        if shorter and sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
-            b.emit(If((left,), (Apart(tuple(scalars), seldom=True),)))
-        else:
-            b.scopes[-1].statements.extend(scalars)
+    if wide * MOST_OF_ROW >= nest.estimate(hi - lo + 1) and not nest.once and v.constraints:
+        _edges(o, skip)
         return
-    _edges(o, skip)
+    with b.condition() as scalars:
+        _scalars(o, skip)
+    shorter = not (v.constraints or nest.once)  # only rows that are have points left
+    if shorter and sum(1 for _ in statements_of(tuple(scalars))) >= WORTH_A_CALL:
+        b.emit(If((hi - lo + from_ - to,), (Apart(tuple(scalars), seldom=True),)))
+    else:
+        b.scopes[-1].statements.extend(scalars)
 
 
 def _edges(o: _OpenNest, skip: Ends | None) -> None:
