@@ -135,34 +135,9 @@ class Evaluator(Evaluation):
             case Access():
                 return self._access(e, frame)
             case Select():
-                inside = self._boundary_select(e, frame)
-                if inside is not None:
-                    return inside
-                known = truths(self, e.condition, frame) if self.axis or self.builder.remainders else None
-                if known is not None:
-                    return chosen(self, known, (e.if_false, e.if_true), frame)
-                a, b = self.value(e.if_true, frame), self.value(e.if_false, frame)
-                condition = self.value(e.condition, frame)
-                if condition.literal is not None:
-                    return a if condition.literal else b
-                return self.op(ops.Select(condition, a, b), e)
-            case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
-                return self._power(self.value(e.left, frame), int(n), e)
-            case Binary(op="<<" | ">>"):
-                return self.op(ops.Binary(e.op, self.value(e.left, frame), self._count(e, frame)), e)
-            case Binary(op="%") if (remainders := self._remainders(e, frame)) is not None:
-                return self.position(remainders)
-            case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
-                return total
-            case Binary() if self.rounding and e.type.is_float:
-                a, b = self.value(e.left, frame), self.value(e.right, frame)
-                divisor = opaque(self.builder, b) if e.op == "/" else b
-                return opaque(self.builder, self.op(ops.Binary(e.op, a, divisor), e))
+                return self._select(e, frame)
             case Binary():
-                if is_whole_part(e.right):  # first, as a fraction is what is left of the place of which it is the floor
-                    self.value(e.right, frame)
-                made = self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
-                return rounded_once(self.builder, made)
+                return self._binary(e, frame)
             case Compare():
                 left, right = self.value(e.left, frame), self.value(e.right, frame)
                 if left.literal is not None and right.literal is not None:
@@ -177,19 +152,8 @@ class Evaluator(Evaluation):
             case Cast():
                 value, ends = self.value(e.operand, frame), interval(e.operand, known=self.intervals)
                 return self.convert(value, e.type, e.saturate, ends)
-            case Call() if is_whole_part(e):
-                return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
-            case Call(function=neighbour_sums.SUMMED, args=(term, Const(value=size))):
-                return sum_of_neighbours(self, term, int(size), e.type, frame)
-            case Call(function="mux"):
-                return self._mux(e, frame)
-            case Call(function="clamp"):
-                v, lo, hi = (self.value(a, frame) for a in e.args)
-                return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
-            case Call() if (written := integer_functions.written_out(e)) is not None:
-                return self.value(written, frame)
             case Call():
-                return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
+                return self._call(e, frame)
             case Reduce():
                 groups = in_groups(self, e, frame)
                 if groups is not None:
@@ -197,6 +161,54 @@ class Evaluator(Evaluation):
                 steady = self._steady(e, frame) if e in self.sources.steady else None
                 return reduced(self, e, frame) if steady is None else steady
         raise AssertionError(e)
+
+    def _select(self, e: Select, frame: Frame) -> Value:
+        inside = self._boundary_select(e, frame)
+        if inside is not None:
+            return inside
+        known = truths(self, e.condition, frame) if self.axis or self.builder.remainders else None
+        if known is not None:
+            return chosen(self, known, (e.if_false, e.if_true), frame)
+        a, b = self.value(e.if_true, frame), self.value(e.if_false, frame)
+        condition = self.value(e.condition, frame)
+        if condition.literal is not None:
+            return a if condition.literal else b
+        return self.op(ops.Select(condition, a, b), e)
+
+    def _binary(self, e: Binary, frame: Frame) -> Value:
+        match e:
+            case Binary(op="**", right=Const(value=n)) if isinstance(n, int) and not isinstance(n, bool):
+                return self._power(self.value(e.left, frame), int(n), e)
+            case Binary(op="<<" | ">>"):
+                return self.op(ops.Binary(e.op, self.value(e.left, frame), self._count(e, frame)), e)
+            case Binary(op="%") if (remainders := self._remainders(e, frame)) is not None:
+                return self.position(remainders)
+            case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
+                return total
+        if self.rounding and e.type.is_float:
+            a, b = self.value(e.left, frame), self.value(e.right, frame)
+            divisor = opaque(self.builder, b) if e.op == "/" else b
+            return opaque(self.builder, self.op(ops.Binary(e.op, a, divisor), e))
+        if is_whole_part(e.right):  # first, as a fraction is what is left of the place of which it is the floor
+            self.value(e.right, frame)
+        made = self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
+        return rounded_once(self.builder, made)
+
+    def _call(self, e: Call, frame: Frame) -> Value:
+        if is_whole_part(e):
+            return self.op(ops.Call(e.function, tuple(self._rounded(a, frame) for a in e.args)), e)
+        match e:
+            case Call(function=neighbour_sums.SUMMED, args=(term, Const(value=size))):
+                return sum_of_neighbours(self, term, int(size), e.type, frame)
+            case Call(function="mux"):
+                return self._mux(e, frame)
+            case Call(function="clamp"):
+                v, lo, hi = (self.value(a, frame) for a in e.args)
+                return self.op(ops.Call("max", (self.op(ops.Call("min", (v, hi)), e), lo)), e)
+        written = integer_functions.written_out(e)
+        if written is not None:
+            return self.value(written, frame)
+        return self.op(ops.Call(e.function, tuple(self.value(a, frame) for a in e.args)), e)
 
     def _count(self, e: Binary, frame: Frame) -> Value:
         """The count of a shift. One that is proved to be less than the width has no sign, and as many bits as what is

@@ -125,30 +125,37 @@ def load(
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
     parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
     if index is not None and parts is not None and FEWEST <= width <= b.vectors.table_lookup_bytes:
-        whole = b.vectors.table_lookup_bytes
-        if index.type != UINT16 and (index.type.bits > 16 or width < whole):
-            index = b.define(Cast(index), UINT16, width, hint="at")
-        if width < whole:  # the other lanes look up the same
-            picks = tuple(n % width for n in range(whole))
-            index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
         ends = (unit.base - origin, origin + extent - parts * LOOKUP_PART - unit.base)
-        looked_up = Lookup(row, (index,), ends, parts)
-        found = b.define(looked_up, type_, whole, hint=hint, pinned=pinned, at_least=at_least)
-        if width == whole:
-            return found
-        return b.define(Shuffle(found, found, tuple(range(width))), type_, width, hint=hint, pinned=pinned)
-    is_run = unit.run and moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
-    if is_run and index is not None and index.type.bits == 32 and type_ != BOOL:
+        return _looked_up(b, buffer, row, index, ends, parts, width, pinned, at_least)
+    in_row = moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
+    if unit.run and in_row and index is not None and index.type.bits == 32 and type_ != BOOL:
         enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
         run = MonotoneGather(row, index, enough, origin + extent - width)
         return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
-    in_row = moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
     if unit.near and in_row and index is not None and _has_windows(b, type_, width):
         index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
         window = WindowGather(row, index, extent - width, origin + extent - width - unit.base)
         return b.define(window, type_, width, hint=hint, pinned=pinned, at_least=at_least)
     gather = Gather(row, gathered)
     return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
+
+
+def _looked_up(
+    b: Builder, buffer: Buffer, row: Pointer, index: Value, ends: tuple[Index, Index], parts: int, width: int,
+    pinned: bool, at_least: int,
+) -> Value:  # fmt: skip
+    """Elements of a table of so many parts by the instruction, whose vectors may be longer than `width`."""
+    whole = b.vectors.table_lookup_bytes
+    if index.type != UINT16 and (index.type.bits > 16 or width < whole):
+        index = b.define(Cast(index), UINT16, width, hint="at")
+    if width < whole:  # the other lanes look up the same
+        picks = tuple(n % width for n in range(whole))
+        index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
+    lookup = Lookup(row, (index,), ends, parts)
+    found = b.define(lookup, UINT8, whole, hint=buffer.stage, pinned=pinned, at_least=at_least)
+    if width == whole:
+        return found
+    return b.define(Shuffle(found, found, tuple(range(width))), UINT8, width, hint=buffer.stage, pinned=pinned)
 
 
 def _clamped(
