@@ -80,6 +80,8 @@ def describe(
     found = read_caches(root, affinity)
     caches = found or _usual_caches(threads)
     per_core = _threads_per_core(root, affinity, threads)
+    core = ORDINARY if page_bytes is None else Core(pages=Pages(page_bytes=page_bytes))
+    core = with_tables(core, info.features if isa is None else asked.features, vector_bytes)
     sources = {
         "threads": threads_source,
         "threads_per_core": _SYSFS,
@@ -91,16 +93,10 @@ def describe(
         "prefetcher": ESTIMATE + ": general-purpose cores have one",
         "load_weight": ESTIMATE,
         "core": ESTIMATE,
+        **_sources_of_caches(caches, bool(found)),
     }
-    core = ORDINARY
     if page_bytes is not None:
-        core = Core(pages=Pages(page_bytes=page_bytes))
         sources["core.pages"] = "the operating system (the size of a page); entries of the TLB are an " + ESTIMATE
-    core = with_tables(core, info.features if isa is None else asked.features, vector_bytes)
-    for c in caches:
-        sources[f"l{c.level}"] = _SYSFS if found else ESTIMATE + ": the operating system does not say"
-        sources[f"l{c.level}.latency_cycles"] = ESTIMATE
-        sources[f"l{c.level}.bandwidth_bytes_per_cycle"] = ESTIMATE
     return CpuPlatform(
         kind="cpu",
         name="host",
@@ -120,6 +116,16 @@ def describe(
         compiler=compiler,
         sources=tuple(sorted(sources.items())),
     )
+
+
+def _sources_of_caches(caches: Iterable[Cache], told: bool) -> dict[str, str]:
+    """Sources of the figures of caches, whose sizes the operating system has `told` or not."""
+    sources = {}
+    for c in caches:
+        sources[f"l{c.level}"] = _SYSFS if told else ESTIMATE + ": the operating system does not say"
+        sources[f"l{c.level}.latency_cycles"] = ESTIMATE
+        sources[f"l{c.level}.bandwidth_bytes_per_cycle"] = ESTIMATE
+    return sources
 
 
 def with_tables(core: Core, features: Iterable[str], vector_bytes: int) -> Core:
