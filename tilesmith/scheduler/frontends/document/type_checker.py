@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tilesmith.scheduler.frontends.document import foreign_words
-from tilesmith.scheduler.frontends.document.functions import FUNCTIONS
+from tilesmith.scheduler.frontends.document.functions import FUNCTIONS, Called
 from tilesmith.scheduler.frontends.document.names import Readable, close_to
 from tilesmith.scheduler.frontends.document.operators import binary, compare, conjoin, select, unary
 from tilesmith.scheduler.frontends.document.parser import REDUCTIONS, Frame, frames
@@ -205,7 +205,7 @@ class Builder(Context):
             self.problem("wrong_arguments", message, node)
             return None
         args = [value for arg in node.args if (value := self.single(arg)) is not None]
-        return FUNCTIONS[name].build(self, name, node, args) if len(args) == len(node.args) else None
+        return FUNCTIONS[name].build(Called(self, name, node, args)) if len(args) == len(node.args) else None
 
     def _access(self, node: ast.Call, name: str, owner: Readable) -> Expr | TupleValue | None:
         if len(node.args) != len(owner.dims):
