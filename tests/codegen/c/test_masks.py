@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,6 +12,8 @@ from support.native import build, call, compiled, source_of
 from support.tools import require_compiler
 
 from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c import masks
+from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -34,6 +37,15 @@ def pipeline_of(value: str, types: Mapping[str, str]) -> Pipeline:
 def source(pipeline: Pipeline, lanes: int, strict: bool = False) -> CSource:
     group = Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ())
     return source_of(pipeline, Schedule("masks", "by hand", (group,), strict), machine(vector_bytes=BYTES))
+
+
+def test_functions_of_masks_have_one_order() -> None:
+    """Types of masks have one name whatever their bits: the order was that of a set, by Python's hash seed."""
+    functions, every = Functions(False, BYTES, "x86_64"), [(n, bits) for n in (2, 4, 8, 16) for bits in (8, 16, 32)]
+    for n, bits in every:
+        functions.ask(masks.resized(64), masks.mask_of(bits), n)
+    found = re.findall(r" ts_resized_64_b(\d+)x(\d+)\(", "\n".join(functions.text()))
+    assert [(int(n), int(bits)) for bits, n in found] == every
 
 
 def image(type_: str, seed: int) -> Image:

@@ -141,7 +141,8 @@ class Functions:
         """The definitions, callees first."""
         before = (*BINARY, *(f for f in FLOAT_FUNCTIONS if f not in _ORDER))
         order = [*dict.fromkeys((*before, *_FIRST, *_ORDER, *integer_division.NAMES, windows.NAME))]
-        asked = sorted(self._asked, key=lambda f: (f[2], order.index(f[0]) if f[0] in order else -1, f[1].name, f[0]))
+        places = {name: n for n, name in enumerate(order)}
+        asked = sorted(self._asked, key=lambda f: (f[2], places.get(f[0], -1), f[1].name, f[0], f[1].bits))
         lines = [self._definition(*f) for f in asked]
         heads = (("TILESMITH_REGISTER", _WHOLE), (neon.MACRO, neon.HEADER))
         return [*(head for word, head in heads if any(word in line for line in lines)), *lines]
