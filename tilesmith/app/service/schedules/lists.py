@@ -106,9 +106,23 @@ def page(db: Database, filters: Filters, order: Order, position: Position | None
     """Up to `count` summaries from the position on (see `key_of`)."""
     with db.read() as connection:
         wanted = _wanted(connection, _beyond(filters, order, position), order)
-        if order.removeprefix("-") in _TIMES:
-            return _timed(connection, wanted, order, position, count)
-        return _ordered(connection, wanted, sorted_by(order), position, count)
+        asked = _Asked(connection, sorted_by(order), position, count)
+        return _timed(asked, wanted) if order.removeprefix("-") in _TIMES else _ordered(asked, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A page that is asked for: `count` rows in an order that the store has, from a position on."""
+
+    connection: Connection
+    order: Sequence[Sorted]
+    position: Position | None
+    count: int
+
+    @property
+    def back(self) -> bool:
+        """True if rows are read from greater values to less."""
+        return self.order[0].descending != (self.position is not None and self.position.backwards)
 
 
 def _beyond(filters: Filters, order: Order, position: Position | None) -> Filters:
@@ -122,61 +136,51 @@ def _beyond(filters: Filters, order: Order, position: Position | None) -> Filter
     return replace(filters, since=None) if filters.since is not None and here >= filters.since else filters
 
 
-def _timed(
-    connection: Connection, wanted: _Wanted, order: Order, position: Position | None, count: int
-) -> Sequence[Any]:
+def _timed(asked: _Asked, wanted: _Wanted) -> Sequence[Any]:
     """A page in the order of a time: those that have one, then the others by their id, said to be in the order of the
     time, too: it is that of the index."""
-    time = sorted_by(order)[0].column
+    time, position = asked.order[0].column, asked.position
     timed, others = wanted.also(time.is_not(None)), wanted.also(time.is_(None))
     phases = (timed, replace(others, fixed={**others.fixed, time.name: None}))
     at, back, start, found = 0, False, position, list[Any]()
     if position is not None:
         at, back = int(position.key[0] == NEVER), position.backwards
     for phase in reversed(phases[: at + 1]) if back else phases[at:]:
-        if len(found) < count:
-            found += _ordered(connection, phase, sorted_by(order), start, count - len(found))
+        if len(found) < asked.count:
+            found += _ordered(replace(asked, position=start, count=asked.count - len(found)), phase)
         start = Position((), True) if back else None
     return found
 
 
-def _ordered(
-    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
-) -> Sequence[Any]:
+def _ordered(asked: _Asked, wanted: _Wanted) -> Sequence[Any]:
     """A page in an order that the store has: from each source the first ones, and of these the first."""
     if wanted.sources is None:
-        return _rows(connection, wanted, order, position, count)
+        return _rows(asked, wanted)
     if wanted.walked:
-        return _walked(connection, wanted, order, position, count)
-    parts = [_rows(connection, wanted.within(source), order, position, count) for source in wanted.sources]
+        return _walked(asked, wanted)
+    parts = [_rows(asked, wanted.within(source)) for source in wanted.sources]
     found = {row.id: row for rows in parts for row in rows}
-    back = order[0].descending != (position is not None and position.backwards)
-    return sorted(found.values(), key=lambda row: _key(row, order), reverse=back)[:count]
+    return sorted(found.values(), key=lambda row: _key(row, asked.order), reverse=asked.back)[: asked.count]
 
 
-def _walked(
-    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
-) -> Sequence[Any]:
+def _walked(asked: _Asked, wanted: _Wanted) -> Sequence[Any]:
     """A page in the order of a name that each source has another value of: one source after the other."""
-    name, found = order[0].column.name, list[Any]()
-    back = order[0].descending != (position is not None and position.backwards)
+    name, back, found = asked.order[0].column.name, asked.back, list[Any]()
     sources = sorted(wanted.sources or (), key=lambda source: source.fixed[name], reverse=back)
-    if position is not None and position.key:
-        start = str(position.key[0])
+    if asked.position is not None and asked.position.key:
+        start = str(asked.position.key[0])
         sources = [s for s in sources if s.fixed[name] == start or (s.fixed[name] < start) == back]
     for source in sources:
-        if len(found) == count:
+        if len(found) == asked.count:
             break
-        found += _rows(connection, wanted.within(source), order, position, count - len(found))
+        found += _rows(replace(asked, count=asked.count - len(found)), wanted.within(source))
     return found
 
 
-def _rows(
-    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position | None, count: int
-) -> Sequence[Any]:
+def _rows(asked: _Asked, wanted: _Wanted) -> Sequence[Any]:
     """A page of the rows that meet the conditions. A value that all of them have is no part of the place: the store
     would seek by it and no further. The place is before all rows, after all, or in the order of the other columns."""
-    back = order[0].descending != (position is not None and position.backwards)
+    order, position, back = asked.order, asked.position, asked.back
     among = [n for n, part in enumerate(order) if part.column.name not in wanted.fixed]
     if position is not None and position.key:
         value = wanted.fixed.get(order[0].column.name)
@@ -187,24 +191,23 @@ def _rows(
         else:
             position = Position((), position.backwards)
     if position is not None and position.key and among[0] == 0 and order[0].column in _NAMES.values():
-        return _from_a_name(connection, wanted, order, position, count)
+        return _from_a_name(replace(asked, position=position), wanted, str(position.key[0]))
     none = [part.column for part in order if wanted.fixed.get(part.column.name, "") is None]
     query = select(*SUMMARY).where(*wanted.conditions).order_by(*(c.desc() if back else c for c in none))
-    return connection.execute(in_order(query, [order[n] for n in among], position).limit(count)).all()
+    rows = in_order(query, [order[n] for n in among], position).limit(asked.count)
+    return asked.connection.execute(rows).all()
 
 
-def _from_a_name(
-    connection: Connection, wanted: _Wanted, order: Sequence[Sorted], position: Position, count: int
-) -> Sequence[Any]:
-    """A page in the order of a name: what is left of the position's own, then those of the names beyond. Said at once,
-    names that a search looks for are read from their first rows on."""
-    name, here = order[0].column, str(position.key[0])
-    back = order[0].descending != position.backwards
+def _from_a_name(asked: _Asked, wanted: _Wanted, here: str) -> Sequence[Any]:
+    """A page in the order of a name, from the name `here` on: what is left of the position's own, then those of the
+    names beyond. Said at once, names that a search looks for are read from their first rows on."""
+    assert asked.position is not None
+    name, beyond = asked.order[0].column, Position((), asked.position.backwards)
     own = replace(wanted.also(name == here), fixed={**wanted.fixed, name.name: here})
-    found = [*_rows(connection, own, order, position, count)]
-    if len(found) < count:
-        others = wanted.also(name < here if back else name > here)
-        found += _rows(connection, others, order, Position((), position.backwards), count - len(found))
+    found = [*_rows(asked, own)]
+    if len(found) < asked.count:
+        others = wanted.also(name < here if asked.back else name > here)
+        found += _rows(replace(asked, position=beyond, count=asked.count - len(found)), others)
     return found
 
 
