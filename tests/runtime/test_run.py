@@ -20,7 +20,7 @@ from tilesmith.app.runtime import sandbox
 from tilesmith.app.runtime.build import BuiltLibrary, build
 from tilesmith.app.runtime.confinement import MECHANISMS, Mechanism, found_escapes
 from tilesmith.app.runtime.errors import RunError
-from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, query_regions, run
+from tilesmith.app.runtime.run import RUN_LIMITS, RunResult, run
 from tilesmith.app.runtime.sandbox import Limits
 from tilesmith.platforms import Compiler, get
 from tilesmith.platforms.cpu.detect import host
@@ -99,13 +99,9 @@ def test_an_image_of_another_order_in_memory(cache: Path) -> None:
 
 
 def test_regions_beyond_the_grid(cache: Path) -> None:
-    """The compiled code refuses places that 32 bits cannot name; so does a query."""
-    refusing = body("return 2;")
+    """The compiled code refuses places that 32 bits cannot name."""
     with pytest.raises(ArgumentError, match="beyond 32-bit coordinates"):
-        run_tiny(cache, refusing)
-    library = build(refusing, PLATFORM, cache, 60)
-    with pytest.raises(ArgumentError, match="beyond 32-bit coordinates"):
-        query_regions(library, pairs(), {"image": ((0, 9), (0, 9))}, {}, {"twice": ((0, 5), (0, 5))})
+        run_tiny(cache, body("return 2;"))
 
 
 def test_tuples_several_outputs_and_interleaved_images(cache: Path) -> None:
@@ -166,13 +162,6 @@ def test_results_outlive_the_run(cache: Path) -> None:
     expected = image()[:, :-1] + image()[:, 1:]
     output += 1
     np.testing.assert_array_equal(output, expected + 1)
-
-
-def test_what_the_compiled_code_requires(cache: Path) -> None:
-    library = build(source(), PLATFORM, cache, 60)
-    region = ((3, 10), (4, 5))
-    needed = query_regions(library, pairs(), {"image": ((0, 30), (0, 20))}, {}, {"twice": region})
-    assert needed == {"image": ((3, 11), (4, 5))}
 
 
 def test_a_region_outside_the_image(cache: Path) -> None:

@@ -137,28 +137,6 @@ class Loaded:
         return RunResult(outputs, job.regions, times, threads, answer["peak_rss_bytes"], answer["start_rss_bytes"])
 
 
-def query_regions(
-    library: BuiltLibrary,
-    pipeline: Pipeline,
-    inputs: Mapping[str, Region],
-    params: Mapping[str, Scalar],
-    regions: Mapping[str, Region],
-) -> dict[str, Region]:
-    """(min, extent) per dim of every input that the output `regions` need, as the compiled code itself says.
-
-    `inputs` are the regions of the images that would be passed; there are none here.
-    """
-    given, values = checked_regions(pipeline, regions), checked_params(pipeline, params)
-    with tempfile.TemporaryDirectory(prefix="tilesmith-") as name:
-        job = _Job(pipeline, {}, values, given, Path(name).resolve(), dict(inputs))
-        answer = job.call(library, ("query",), 1, RUN_LIMITS)
-    if answer["code"] == 2:
-        raise ArgumentError("the regions of the outputs need places that lie beyond 32-bit coordinates")
-    if answer["code"] != 1:
-        raise RunError("run_failure", f"the compiled code answered a bounds query with {answer['code']}")
-    return _required(answer, pipeline)
-
-
 @dataclass(frozen=True, slots=True)
 class _Job:
     """The arguments of one call, as lines for the runner. Argument numbers: inputs, params, output components."""
@@ -168,7 +146,6 @@ class _Job:
     params: dict[str, Array]
     regions: dict[str, Region]
     folder: Path
-    input_regions: dict[str, Region] | None = None
 
     def call(self, library: BuiltLibrary, commands: Iterable[str], threads: int, limits: Limits) -> dict[str, Any]:
         """The runner's answer to `commands`, after every argument is declared; RunError where it has none."""
@@ -222,8 +199,6 @@ class _Job:
 
     def input_region(self, name: str) -> Region:
         """(min, extent) per dim of an input."""
-        if self.input_regions is not None:
-            return self.input_regions[name]
         image = self.images[name]
         return tuple(zip(image.min, image.extent, strict=True))
 

@@ -7,13 +7,13 @@
  *   scalar I HEX                                 argument I is a scalar, its bytes in this machine's order
  *   load I FILE                                  memory for buffer I, filled from FILE
  *   allocate I                                   memory for buffer I
- *   query                                        what the pipeline requires: {"code": c, "buffers": [[i, [min...], [extent...]]...]}
  *   run N                                        one call unmeasured, N measured: {"code": c, "times_ns": [...], "peak_rss_bytes": b,
  *                                                "start_rss_bytes": b}
  *   store I FILE                                 write buffer I
  *
- * A call that does not return 0 is answered as a query is. {"error": kind, "detail": text} and exit status 1
- * where the runner itself fails; kinds: library, memory, file, protocol.
+ * A call that does not return 0 is answered by {"code": c, "buffers": [[i, [min...], [extent...]]...]}: where c says
+ * that regions are wrong, those that the pipeline requires. {"error": kind, "detail": text} and exit status 1 where the
+ * runner itself fails; kinds: library, memory, file, protocol.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -337,9 +337,6 @@ int main(int argc, char **argv)
             allocate(which_buffer());
         } else if (strcmp(command, "store") == 0) {
             store();
-        } else if (strcmp(command, "query") == 0) {
-            prepare();
-            answer_regions(pipeline(pointers));
         } else if (strcmp(command, "run") == 0) {
             run(pipeline);
         } else {

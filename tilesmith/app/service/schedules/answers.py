@@ -25,8 +25,6 @@ ANSWER = "answer"
 """The form that is the schedule's document."""
 EXPLANATION = "explain"
 """The form with every decision."""
-DECIDED = "schedule.json"
-"""The form that is the schedule as data."""
 
 MEDIA_TYPES = {
     ANSWER: "application/json",

@@ -109,7 +109,3 @@ class FusedRow:
     unroll: tuple[UnrolledDim, ...] = ()
     waiting: tuple[str, ...] = ()
     stream: bool = False
-
-
-Computation = Compute | FusedRow
-"""A statement that the pass `rows` expands."""
