@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from math import lcm, log2, prod
 from types import MappingProxyType
 from typing import cast
@@ -114,8 +114,9 @@ def _known_operations(stage: Stage) -> dict[str | None, Typed]:
 
 def _operations(stage: Stage, trips: Trips, row: str | None) -> Typed:
     counts: Tally = {}
+    counting = _Counting(counts, trips, row, beside=row in stage.storage[:1])
     for value in stage.values:
-        _count(value, 1, counts, trips, row, beside=row in stage.storage[:1])
+        counting.add(value)
     return _typed(counts)
 
 
@@ -138,11 +139,12 @@ def update_operations(
     without what does not differ along it. A condition that is the same for all iterations of the domain's first
     variable stands around the loop over it; reductions that are `steady` are worked out once in so many iterations."""
     counts: Tally = {}
+    values = _Counting(counts, trips, row, steady)
     for value in update.values:
-        _count(value, 1, counts, trips, row, steady)
+        values.add(value)
     if update.where is not None:
         innermost = update.domain[0].name if update.domain else None
-        _count(update.where, 1, counts, trips, row if row is not None else innermost, steady)
+        _Counting(counts, trips, row if row is not None else innermost, steady).add(update.where)
     for index in update.at:
         _count_index(index, _Times(1.0), counts, True)
     return _typed(counts)
@@ -254,9 +256,9 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _moving(e: Expr, row: str) -> dict[int, bool]:
-    """Of each part of `e`, by identity, whether it differs along a row: the dim of the row, and what is made of it; of
-    reductions no row is the same by itself."""
+def _moving_parts(e: Expr, row: str) -> dict[int, bool]:
+    """Parts of `e`, by identity: true of those that differ along a row, which are the row's dim and what is made of it,
+    and every reduction."""
     known: dict[int, bool] = {}
     for node in reversed(list(walk(e))):
         if isinstance(node, Var):
@@ -294,73 +296,85 @@ class _Times:
         return _Times(self.inside * share, tuple((names, n * share) for names, n in self.around))
 
 
-def _count(
-    e: Expr,
-    times: float,
-    counts: Tally,
-    trips: Trips,
-    row: str | None = None,
-    steady: Mapping[Reduce, float] = NO_REDUCTIONS,
-    beside: bool = True,
-) -> None:
-    """Adds `times` the operations of `e` to `counts`; a part that is there twice is computed once. With `row` those
-    that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what a
-    `mux` picks from one, and what is the same in all of a reduction once before that. `beside`: its
-    points are neighbours in memory."""
-    moving = None if row is None else _moving(e, row)
-    pending = [(e, _Times(float(times)))]
-    seen: set[tuple[int, float]] = set()
-    kept: list[Expr] = []
-    while pending:
-        node, executions = pending.pop()
-        if isinstance(node, _PLAIN):
-            continue
-        n = executions.inside if row is None else executions.of(node)
-        key = (id(node), n)
-        if key in seen or (moving is not None and not moving[id(node)]):
-            continue
-        seen.add(key)
-        if isinstance(node, Access):
-            for index in node.indices:
-                _count_index(index, executions, counts, row is not None, row)
-            continue
-        if isinstance(node, Reduce):
-            executions = executions.within(node, n / steady.get(node, 1.0), trips)
-            n = executions.inside
-            grouped = summed_variable(node, row, {}, None) if row is not None and beside else None
-            if grouped is not None:
-                pending += [(part, executions) for part in _tally_groups(node, grouped, n, counts)]
+@dataclass(slots=True)
+class _Counting:
+    """Counts of the operations of values in `counts`; a part that is there twice in one is computed once. With `row`
+    those that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what
+    a `mux` picks from one, and what is the same in all of a reduction once before that. `beside`: its points are
+    neighbours in memory. Reductions that are `steady` are computed once in so many points."""
+
+    counts: Tally
+    trips: Trips
+    row: str | None = None
+    steady: Mapping[Reduce, float] = field(default_factory=dict)
+    beside: bool = True
+    _moving: dict[int, bool] | None = field(init=False, default=None)
+    _kept: list[Expr] = field(init=False, default_factory=list)
+
+    def add(self, e: Expr) -> None:
+        """Adds the operations of one execution of `e`."""
+        row, moving = self.row, None if self.row is None else _moving_parts(e, self.row)
+        self._moving = moving
+        pending = [(e, _Times(1.0))]
+        seen: set[tuple[int, float]] = set()
+        while pending:
+            node, executions = pending.pop()
+            if isinstance(node, _PLAIN):
                 continue
-            _tally(node.type, {"sum": "add", "product": "multiply"}.get(node.op, "select"), n, counts)
-            pending.extend((part, executions) for part in (node.body, node.where) if part is not None)
-            continue
-        if isinstance(node, Call) and (written := written_out(node)) is not None:
-            kept.append(written)  # parts are known by identity
-            if moving is not None and row is not None:
-                moving |= _moving(written, row)
-            pending.append((written, executions))
-            continue
-        if moving is None:
-            _add(node, n, counts)
+            n = executions.inside if row is None else executions.of(node)
+            key = (id(node), n)
+            if key not in seen and (moving is None or moving[id(node)]):
+                seen.add(key)
+                pending += self._operation(node, n, executions)
+
+    def _operation(self, e: Expr, n: float, executions: _Times) -> Sequence[tuple[Expr, _Times]]:
+        """Adds `n` times the operation of `e` itself, and gives the parts of it that are still to be counted."""
+        if isinstance(e, Access):
+            for index in e.indices:
+                _count_index(index, executions, self.counts, self.row is not None, self.row)
+            return ()
+        if isinstance(e, Reduce):
+            return self._reduction(e, n, executions)
+        if isinstance(e, Call) and (written := written_out(e)) is not None:
+            self._kept.append(written)  # parts are known by identity
+            if self._moving is not None and self.row is not None:
+                self._moving |= _moving_parts(written, self.row)
+            return [(written, executions)]
+        if self._moving is None:
+            _add(e, n, self.counts)
         else:
-            parts = _sum_of_products(node, moving, n, counts)
-            if parts:
-                pending += [(part, executions) for part in parts]
-                continue
-            if isinstance(node, Select) and not moving[id(node.condition)]:
-                share = remainders_hold(node.condition)
-                if share is not None:
-                    pending += [(node.if_true, executions.scaled(share)), (node.if_false, executions.scaled(1 - share))]
-                    continue
-            _add_executed(node, n, counts)
-            if isinstance(node, Call) and node.function == "mux":
-                index, *choices = node.args
-                pending += [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]
-                continue
-        if isinstance(node, Select) and not any(isinstance(e, Access) for e in walk(node.condition)):
-            pending += [(node.if_true, executions), (node.if_false, executions)]
-        else:
-            pending += [(child, executions) for child in children(node)]
+            parts = self._executed(e, n, executions, self._moving)
+            if parts is not None:
+                return parts
+        if isinstance(e, Select) and not any(isinstance(part, Access) for part in walk(e.condition)):
+            return [(e.if_true, executions), (e.if_false, executions)]
+        return [(child, executions) for child in children(e)]
+
+    def _reduction(self, e: Reduce, n: float, executions: _Times) -> Sequence[tuple[Expr, _Times]]:
+        executions = executions.within(e, n / self.steady.get(e, 1.0), self.trips)
+        n = executions.inside
+        grouped = summed_variable(e, self.row, {}, None) if self.row is not None and self.beside else None
+        if grouped is not None:
+            return [(part, executions) for part in _tally_groups(e, grouped, n, self.counts)]
+        _tally(e.type, {"sum": "add", "product": "multiply"}.get(e.op, "select"), n, self.counts)
+        return [(part, executions) for part in (e.body, e.where) if part is not None]
+
+    def _executed(
+        self, e: Expr, n: float, executions: _Times, moving: Mapping[int, bool]
+    ) -> Sequence[tuple[Expr, _Times]] | None:
+        """Parts of what is executed otherwise than as the operation that it is; None of all else, which is counted."""
+        products = _sum_of_products(e, moving, n, self.counts)
+        if products:
+            return [(part, executions) for part in products]
+        if isinstance(e, Select) and not moving[id(e.condition)]:
+            share = remainders_hold(e.condition)
+            if share is not None:
+                return [(e.if_true, executions.scaled(share)), (e.if_false, executions.scaled(1 - share))]
+        _add_executed(e, n, self.counts)
+        if isinstance(e, Call) and e.function == "mux":
+            index, *choices = e.args
+            return [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]
+        return None
 
 
 def remainders_hold(condition: Expr) -> float | None:
