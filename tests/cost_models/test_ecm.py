@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
-from tilesmith.cost_models.ecm import Ecm
+from tilesmith.cost_models.ecm import Ecm, waits
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Sums, Transfer, Way, Work
@@ -356,6 +356,14 @@ def test_values_before_updates_cost_what_their_own_lanes_do() -> None:
     before = Before(4, sums, **moved)
     found = terms(counts(work(lanes=1, operations=(("f32", Operations(add=1)),), before=before)), platform)["in core"]
     assert found - alone == pytest.approx(1e6 * 100 * platform.ecm_parameters.f32.add / 4 * 1e-3)
+
+
+def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_arithmetic() -> None:
+    platform = machine(window_instructions=100.0)
+    sums = (("f32", Operations(add=98)),)  # 100 instructions with a load and a store: half of the chain shows
+    cycles = 98 * platform.ecm_parameters.f32.add
+    assert waits(counts(work(operations=sums, chain=Chain(2 * cycles + 1, 0.0))), platform)
+    assert not waits(counts(work(operations=sums, chain=Chain(2 * cycles - 1, 0.0))), platform)
 
 
 def test_long_steps_wait_for_their_own_chains() -> None:

@@ -423,6 +423,28 @@ def test_vectors_hold_all_that_stages_in_registers_permute(points: int, lanes: i
     assert {p.vector.lanes for p in (group, *group.placements) if p.vector is not None} == {lanes}
 
 
+@pytest.mark.parametrize(
+    ("value", "dims", "lanes"),
+    [
+        ("log(exp(input(x, y)) + exp(1.0 - input(x, y)))", ["x", "y"], 16),  # two registers
+        ("log(exp(input(x, y, c)) + exp(1.0 - input(x, y, c)))", ["c", "x", "y"], 8),  # three points side by side
+        ("input(x, y) + input(x + 1, y) + input(x + 2, y)", ["x", "y"], 8),  # loads take longer
+    ],
+)
+def test_steps_that_wait_for_themselves_have_two_vectors(value: str, dims: list[str], lanes: int) -> None:
+    sizes = {"c": 3, "x": 1920, "y": 1080}
+    image = {"name": "input", "type": "float32", "dims": sorted(dims, key=["x", "y", "c"].index), "storage": dims}
+    stage = {"name": "out", "dims": image["dims"], "storage": dims, "value": value}
+    estimates = {"out": [[0, sizes[d]] for d in image["dims"]]}
+    pipeline = load(
+        {"format": 1, "name": "p", "inputs": [image], "stages": [stage], "outputs": ["out"], "estimates": estimates}
+    )
+    found = autoschedule(pipeline, machine(vector_bytes=32), SearchOptions("default"))
+    (group,) = found.schedule.groups
+    assert group.vector is not None
+    assert group.vector.lanes == lanes
+
+
 def test_strips_along_memory_are_whole_lines() -> None:
     """96 means in a few strips for each thread: 12 are no whole vectors, and threads write to the same line."""
     of = load(

@@ -482,25 +482,45 @@ def _is_apart(step: Step, times: float, m: Machine) -> bool:
     return times > 1.0 and times * step.instructions > m.parameters.window_instructions
 
 
+def waits(counts: GroupCounts, platform: Platform) -> bool:
+    """True if steps of the loop over vectors of a group's output wait for their own operations for longer than these,
+    and their loads and stores, take. `counts` must have been made with work, of one candidate."""
+    assert counts.work is not None
+    m = machine_of(platform)
+    works = [s.work for s in counts.stages if s.work is not None]
+    steps, times = [step(w, m) for w in works], [_times(w, works) for w in works]
+    cycles, instructions = _loop(works, steps, times, m)
+    return _waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > cycles
+
+
 def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
     """Factor by which the steps of the stages that share a loop are longer for waiting for one another."""
+    cycles, instructions = _loop(works, steps, times, m)
+    return _in_window(cycles, chain, instructions, m) / cycles if cycles else 1.0
+
+
+def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> tuple[float, float]:
+    """Cycles of a step of all stages that share the loop of the output, where none waits, and its instructions."""
     arithmetic = transfers = instructions = 0.0
     for w, s, n in zip(works, steps, times, strict=True):
         if w.in_output and w.lanes > 1 and not _is_apart(s, n, m):
             arithmetic += s.arithmetic * n
             transfers += s.transfers * n
             instructions += s.instructions * n
-    cycles = max(arithmetic, transfers)
-    return _in_window(cycles, chain, instructions, m) / cycles if cycles else 1.0
+    return max(arithmetic, transfers), instructions
 
 
 def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
     """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
-    that do take `chain` cycles one after the other. An instruction begins no earlier than the one leaves that is as far
-    ahead as a core looks: each step as much later than the one before as that is of the chain. Of two limits that are
-    alike neither is reached."""
-    waits = chain * instructions / (instructions + m.parameters.window_instructions)
-    return float((cycles**3 + waits**3) ** (1 / 3))
+    that do take `chain` cycles one after the other. Of two limits that are alike neither is reached."""
+    return float((cycles**3 + _waiting(chain, instructions, m) ** 3) ** (1 / 3))
+
+
+def _waiting(chain: float, instructions: float, m: Machine) -> float:
+    """Cycles for which a step of so many instructions waits, of which those that wait for each other take `chain`
+    cycles. An instruction begins no earlier than the one leaves that is as far ahead as a core looks: each step as much
+    later than the one before as that is of the chain."""
+    return chain * instructions / (instructions + m.parameters.window_instructions)
 
 
 def _ends(works: list[Work]) -> Amount:

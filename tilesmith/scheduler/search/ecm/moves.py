@@ -8,14 +8,17 @@ from math import inf
 
 import numpy as np
 
+from tilesmith.cost_models.ecm import waits
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.circulating_bytes import circulating_bytes
 from tilesmith.scheduler.features.fusion_group import FEW, Members
 from tilesmith.scheduler.features.inlined_places import INLINED_READS, inlined_places
 from tilesmith.scheduler.features.reads import Read
+from tilesmith.scheduler.features.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.streaming_stores import line_vectors
 from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import FUSED_FIRST, neighbours, shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
@@ -166,6 +169,35 @@ def bands(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
         least = tried.total
 
 
+def two_vectors_a_step(
+    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
+) -> Iterator[GroupCandidate]:
+    """Twice as many lanes in each step of the loop over vectors, where steps wait for their own operations for longer
+    than they compute: a core looks too little ahead to begin the next one meanwhile, but finds the other half of this
+    one. Points that are unrolled, and long sums, are side by side as they are."""
+    shape, output = sized.shape, pricing.facts.stages[members.output]
+    vector, inside = _vector(pricing, members, shape), _inlined_stages(members, shape)
+    if vector is None or output.extent(vector.dim) < 2 * PARAMS.wide_row_vectors * vector.lanes or shape.order.unrolled:
+        return
+    definition = members.facts.definitions[members.output]
+    if definition.updates or has_long_reduction(definition, inside):
+        return
+    if plan.counts is None or not waits(plan.counts, pricing.platform):
+        return
+    for n in range(2, pricing.platform.vector_unit.registers_per_value + 1):
+        other = replace(shape, order=replace(shape.order, vectors=n))
+        wider = _vector(pricing, members, other)
+        if wider is not None and wider.lanes == 2 * vector.lanes:
+            other = replace(other, stream=shape.stream and _streams(pricing, members, other))
+            tried = pricing.priced(plan.segment, members, other, sized.sizes, plan.kind)
+            if tried.total < plan.total * PARAMS.pays:
+                yield tried
+
+
+def _inlined_stages(members: Members, shape: Shape) -> dict[str, Stage]:
+    return {n: members.facts.definitions[n] for n, c in shape.choices.items() if c.levels is None}
+
+
 def _vector(pricing: Pricing, members: Members, shape: Shape) -> Vector | None:
     return output_vector(members, shape.order, shape.choices, pricing.platform)
 
@@ -231,4 +263,4 @@ def _rows_at_once(plan: GroupCandidate) -> float:
     return max([sum(w.walked for w in works if w.in_output), *(w.walked for w in works)], default=0.0)
 
 
-WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands)
+WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands, two_vectors_a_step)

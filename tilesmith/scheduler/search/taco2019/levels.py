@@ -36,7 +36,8 @@ class LoopOrder:
     of `whole` are those that an update does not keep in place: nothing can be computed inside a loop with one of theirs
     around it.
 
-    A step of the loop over vectors has so many `vectors` of each point (see `search.ecm.register_tiles`).
+    A step of the loop over vectors has so many `vectors` of each point (see `search.ecm.register_tiles` and
+    `search.ecm.moves.two_vectors_a_step`).
 
     `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
     whether the innermost loop that is not unrolled runs along memory.
