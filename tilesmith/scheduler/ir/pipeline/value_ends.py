@@ -61,7 +61,7 @@ class ValueEnds:
         """The interval of a component of a stage, with numbers as ends or none; None where it is no stage."""
         if name not in self.stages:
             return None
-        pending = [name]
+        pending = [] if name in self._ends else [name]
         while pending:
             stage = self.stages[pending[-1]]
             missing = [p for p in _read(stage) if p in self.stages and p not in self._ends and p != stage.name]
