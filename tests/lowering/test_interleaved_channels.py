@@ -202,3 +202,36 @@ def test_no_channel_is_taken_out_of_flat_rows(vector_bytes: int, channels: int, 
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
         np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("place", ["x", "639 - x"])
+def test_elements_of_pixels_that_differ_in_channel_are_picked_from_vectors(place: str, vector_bytes: int) -> None:
+    """The luma of a packed 4:2:2 image, every other byte of a row, also from right to left."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "packed_422",
+            "inputs": [{"name": "a", "type": "uint8", "dims": ["i", "x", "y"]}],
+            "stages": [
+                {
+                    "name": "luma",
+                    "dims": ["x", "y"],
+                    "value": f"int16(a(1 + 2 * (({place}) % 2), ({place}) // 2, y)) - 16",
+                }
+            ],
+            "outputs": ["luma"],
+            "estimates": {"luma": [[0, 640], [0, 48]], "a": [[0, 4], [0, 320], [0, 48]]},
+        }
+    )
+    platform = machine(vector_bytes=vector_bytes)
+    source = source_of(pipeline, autoschedule(pipeline, platform, SearchOptions("default")).schedule, platform)
+    assert not BY_LANES.search(source.code)
+    library = build(source, vector_bytes=vector_bytes)
+    for first, width, more in ((0, 640, 0), (3, 130, 0), (1, 7, 0), (0, 640, 1)):
+        memory = np.random.default_rng(width).integers(0, 256, (5, 320, 4 + more), dtype=np.uint8)
+        inputs = {"a": Image(memory[..., :4], (0, 0, 0))}
+        regions = {"luma": ((first, width), (0, 5))}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        np.testing.assert_array_equal(got["luma"][0], interpret(pipeline, inputs, {}, regions)["luma"][0])

@@ -69,20 +69,44 @@ def channel_of(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | N
 def in_flat_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
     """The first of the elements `lanes` of a row of pixels, of neighbours whatever their channels, where the pixels are
     expected to lie side by side; None of others."""
+    found = _flat_places(b, buffer, lanes)
+    if found is None:
+        return None
+    base, places = found
+    if places != tuple(range(places[0], places[0] + len(places))):
+        return None
+    _note(b, buffer)
+    return base + places[0]
+
+
+def _flat_places(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Index, tuple[int, ...]] | None:
+    """Where in a row of pixels that are expected to lie side by side elements are that differ in pixel and channel: the
+    place that they have in common, and how far from it each is. None of others."""
     moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
     if not buffer.channels or b.given is None or sorted(moving) != sorted((buffer.unit, buffer.pixels)):
         return None
     channel, pixel = lanes[buffer.unit], lanes[buffer.pixels]
-    if channel.pattern is None or pixel.pattern is None or channel.base != const(0):
+    if channel.pattern is None or pixel.pattern is None or not channel.base.is_const:
         return None
     if buffer.ring[buffer.unit] is not None or buffer.ring[buffer.pixels] is not None:
         return None
     n = buffer.channels
-    places = tuple(p * n + c for p, c in zip(pixel.pattern, channel.pattern, strict=True))
-    if not {*channel.pattern} <= {*range(n)} or places != tuple(range(places[0], places[0] + len(places))):
+    channels = [channel.base.const + c for c in channel.pattern]
+    if not {*channels} <= {*range(n)}:
         return None
-    _note(b, buffer)
-    return pixel.base.scaled(n) + places[0]
+    return pixel.base.scaled(n), tuple(p * n + c for p, c in zip(pixel.pattern, channels, strict=True))
+
+
+def across_channels(
+    b: Builder, buffer: Buffer, row: Pointer, lanes: tuple[Lane, ...], type_: ScalarType, at_least: int
+) -> Value | None:
+    """The elements `lanes` of a row of pixels that differ in pixel and channel, as the luma of a packed 4:2:2 image
+    does, picked from whole vectors; None of others, and where those would be too many."""
+    flat = _flat_places(b, buffer, lanes)
+    found = None if flat is None else apart(b, buffer, row, flat[0], flat[1], type_, False, at_least)
+    if found is not None:
+        _note(b, buffer)
+    return found
 
 
 def place(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:

@@ -120,6 +120,10 @@ def load(
         )
         if found is not None:
             return found
+    if not safe and not pinned and moving == {buffer.unit, buffer.pixels} and buffer.channels:
+        found = interleaved_channels.across_channels(b, buffer, _pixels(b, buffer, lanes), lanes, type_, at_least)
+        if found is not None:
+            return found
     row, gathered = _apart(b, buffer, lanes, moving, safe)
     width = max(_width(lane) for lane in lanes)
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
