@@ -215,3 +215,23 @@ def test_passes_that_come_behind_find_all_blocks_under_way(updates: str, rows: l
     for done, held in zip(work.passes, rows, strict=True):
         if held is not None:
             assert done.working == held * 64 * 4
+
+
+def test_functions_of_vectors_of_an_update_are_what_they_are_made_of() -> None:
+    """What is the same for all of a row is not done for each vector."""
+    value = "f(x, r - 1) * exp(a(x, r)) + sqrt(a(0, r))"
+    update = {"domain": {"r": [1, 63]}, "at": ["x", "r"], "value": value}
+    document = {
+        "format": 1, "name": "decay", "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [{"name": "f", "dims": ["x", "y"], "value": "a(x, y)", "updates": [update]}],
+        "outputs": ["f"], "estimates": {"f": [[0, 64], [0, 64]]},
+    }  # fmt: skip
+    of, platform = load(document), catalog.get("i7-6700")
+    (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+    work = counts.stages[0].work
+    assert work is not None
+    (done,) = work.passes
+    operations = dict(done.operations)["f32"]
+    assert done.lanes == 8
+    assert (operations.function, operations.divide) == (0, 0)
+    assert operations.multiply > 4

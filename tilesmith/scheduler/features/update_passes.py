@@ -61,7 +61,10 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
             e: float(prod(known.trips(loop) for loop in inside))
             for e, inside in steady_parts(definition, update, loops.loops).items()
         }
-        typed = update_operations(update, facts.estimates.trips, steady=steady) if steady else known.typed
+        typed = known.typed
+        if vector is not None or steady:  # vectors do what differs along them, and what functions are made of
+            row = None if vector is None else vector.dim
+            typed = update_operations(update, facts.estimates.trips, row, steady)
         of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
         begun = times * rows * _begun(group, name, update, loops)
         each = Pass(*of, begun, steps, singles, times * size, touched, apart)
