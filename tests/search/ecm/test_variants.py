@@ -29,3 +29,27 @@ def test_what_has_a_packed_operand_in_place_of_partial_results_may_leave_its_gro
     found = autoschedule(scores, catalog.get("i7-6700"), SearchOptions("default")).schedule
     assert [p.packed for p in found.packings] == ["k_for_score"]
     assert "score" in [g.output for g in found.groups]
+
+
+def test_what_has_a_packed_operand_may_be_cut_from_what_else_it_reads() -> None:
+    """A panel is then packed for all points, and not again for each tile of those that are computed in its group."""
+    logits = load(
+        {
+            "format": 1,
+            "name": "logits",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["k", "b"]},
+                {"name": "table", "type": "float32", "dims": ["k", "n"]},
+            ],
+            "stages": [
+                {"name": "mu", "dims": ["b"], "value": "sum(a(p, b) for p in range(64)) / 64"},
+                {"name": "z", "dims": ["k", "b"], "value": "(a(k, b) - mu(b)) * 2.0"},
+                {"name": "out", "dims": ["n", "b"], "value": "sum(z(s, b) * table(s, n) for s in range(64))"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 4096], [0, 64]]},
+        }
+    )
+    found = autoschedule(logits, catalog.get("i7-6700"), SearchOptions("default")).schedule
+    assert [p.packed for p in found.packings] == ["table_for_out"]
+    assert "z" in [g.output for g in found.groups]

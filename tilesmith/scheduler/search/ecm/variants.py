@@ -170,8 +170,8 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
 
 def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     """The variant with packed operands in place of interleaved partial results: both are there for terms that lie along
-    memory where points do not; with its groups, and with those that have such operands in groups of their own. None
-    where there are no such operands."""
+    memory where points do not; with its groups, with those that have such operands cut from their readers, and from
+    what else they read, too: panels are then packed for all points. None where there are no such operands."""
     factors = q.plan.schedule.factors
     parted = {f.stage for f in factors if f.interleaved}
     if not parted:
@@ -188,13 +188,18 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     planner = _planner(q, facts)
     other = _with_packings(q, Variant(plan, PartitionSearch(facts, planner), partition), copies)
     # beside partial results it matters little which group a stage is in
-    alone = Partition(other.partition.outputs | packed, other.partition.inlined - packed)
-    found = [other, replace(other, partition=other.search.settled(alone))]
+    graph = other.search.facts.graph
+    read = {n for s in packed for n in graph.producers[s] if n in graph.stages} - {p.packed for p in copies}
+    parts = [other.partition]
+    for cut in (packed, packed | read):
+        part = Partition(other.partition.outputs | cut, other.partition.inlined - cut)
+        parts.append(other.search.settled(part))
+    found = [replace(other, partition=p) for p in dict.fromkeys(parts)]
     for of in (v, *found):
         for segment in of.search.segments(of.partition):
             if not packed.union(gone).isdisjoint(segment.names):
                 of.search.planner.worked_out(segment)
-    return found[:1] if found[0].partition == found[1].partition else found
+    return found
 
 
 def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
