@@ -202,6 +202,31 @@ def test_float_operations(type_: hl.Type) -> None:
     alike(interpreted(from_halide(funcs), case), case.realised(), 1e-4)
 
 
+@pytest.mark.parametrize(("op", "name"), [(hl.sum, "weighted"), (hl.maximum, "greatest")])
+def test_reductions_that_hl_was_given_a_name_for_stand_where_they_are_read(op: Any, name: str) -> None:
+    """Their dims are in the order that the terms have them in: as a stage they would lie across what reads them."""
+    image, kernel = hl.ImageParam(hl.Float(32), 2, "image"), hl.ImageParam(hl.Float(32), 2, "kernel")
+    r, out = hl.RDom([(0, 4)], "r"), hl.Func("out")
+    out[x, y] = op(kernel[y, r] * image[x, y + r], name) + 1.0
+    out.set_estimates([(0, 20), (0, 10)])
+    rng = np.random.default_rng(7)
+    images = {image: rng.random((13, 20), np.float32), kernel: rng.random((4, 10), np.float32)}
+    imported = from_halide(out)
+    assert [s.name for s in imported.pipeline.stages] == ["out"]
+    case = Case([out], images, [[(0, 20), (0, 10)]])
+    alike(interpreted(imported, case), case.realised(), 1e-5)
+
+
+def test_a_func_that_is_updated_stays_one_where_it_lies_as_it_is_read() -> None:
+    image, r = hl.ImageParam(hl.Float(32), 2, "image"), hl.RDom([(0, 4)], "r")
+    total, out = hl.Func("total"), hl.Func("out")
+    total[x, y] = 0.0
+    total[x, y] += image[x, y + r]
+    out[x, y] = total[x, y] + 1.0
+    out.set_estimates([(0, 20), (0, 10)])
+    assert [s.name for s in from_halide(out).pipeline.stages] == ["total", "out"]
+
+
 def test_storage_tuples_and_names() -> None:
     """Interleaved images, orders of storage, several Funcs of one name, names that are words of the language."""
     image = hl.ImageParam(hl.UInt(8), 3, "input")

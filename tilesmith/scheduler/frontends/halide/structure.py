@@ -113,11 +113,15 @@ class Structure:
 
     def _inline_reductions(self) -> None:
         """Inline reductions that hl.sum and its like made for one place stand in that place again."""
-        reads = Counter(n.name for f in self.funcs.values() for n in _calls(f) if n.name != f.name)
+        readers: dict[str, list[HalideFunc]] = {}
+        for f in self.funcs.values():
+            for n in _calls(f):
+                if n.name != f.name:
+                    readers.setdefault(n.name, []).append(f)
         self.inline: dict[str, InlineReduction] = {}
         for f in self.funcs.values():
-            if reads[f.name] == 1 and f.name not in self.program.outputs:
-                found = templates.inline_reduction(f)
+            if len(read := readers.get(f.name, [])) == 1 and f.name not in self.program.outputs:
+                found = templates.inline_reduction(f, read[0])
                 if found is not None:
                     self.inline[f.name] = found
 

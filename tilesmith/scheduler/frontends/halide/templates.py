@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
-from tilesmith.scheduler.frontends.halide.serialized import Definition, HalideFunc, HalideProgram, Loop, Node, read
+from tilesmith.scheduler.frontends.halide.serialized import (
+    Definition,
+    HalideFunc,
+    HalideProgram,
+    Loop,
+    Node,
+    read,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.expressions import ReduceOp
 from tilesmith.scheduler.ir.pipeline.pipeline import BoundaryKind
 
@@ -100,16 +108,18 @@ def _same_domain(a: Domain, b: Domain) -> bool:
     )
 
 
-def inline_reduction(func: HalideFunc) -> InlineReduction | None:
-    """`func` as an inline reduction, where it is one: by the name that Halide gave it and by what it does."""
+def inline_reduction(func: HalideFunc, reader: HalideFunc | None = None) -> InlineReduction | None:
+    """`func` as an inline reduction, where it is one: by the name that Halide gave it and by what it does. One that has
+    another name is so if its only `reader`, whose value reads it at the same dims, has them in another order: those of
+    what hl.sum makes under a given name are in the order in which its terms have them."""
     name = func.name.partition("$")[0].rstrip("0123456789")
-    if name not in _REDUCTIONS or len(func.definitions) != 2:
+    if len(func.definitions) != 2 or (name not in _REDUCTIONS and (reader is None or not _is_turned(func, reader))):
         return None
     init, update = func.definitions
     if len(update.values) != 1 or not update.domain or not _at_dims(update, func):
         return None
     value = update.values[0]
-    op, node_op = _REDUCTIONS[name]
+    op, node_op = _REDUCTIONS.get(name) or _OPERATIONS.get(value.op, ("sum", ""))
     if value.op != node_op or not _is_identity(op, init.values[0]):
         return None
     own, body = value.args
@@ -143,6 +153,17 @@ _REDUCTIONS: dict[str, tuple[ReduceOp, str]] = {
     "min": ("min", "min"),
     "max": ("max", "max"),
 }
+
+
+_OPERATIONS = {node_op: (op, node_op) for op, node_op in _REDUCTIONS.values()}
+
+
+def _is_turned(func: HalideFunc, reader: HalideFunc) -> bool:
+    """True if the values of a Func read another at its dims, which are those of the reader in another order."""
+    if func.args == reader.args or sorted(func.args) != sorted(reader.args):
+        return False
+    reads = [n for value in reader.definitions[0].values for n in walk(value) if n.op == "call" and n.name == func.name]
+    return bool(reads) and all(_are_dims(n.args, func) for n in reads)
 
 
 def _is_identity(op: ReduceOp, node: Node) -> bool:
