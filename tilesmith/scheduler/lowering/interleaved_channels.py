@@ -80,8 +80,8 @@ def in_flat_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | 
 
 
 def _flat_places(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Index, tuple[int, ...]] | None:
-    """Where in a row of pixels that are expected to lie side by side elements are that differ in pixel and channel: the
-    place that they have in common, and how far from it each is. None of others."""
+    """Places of elements that differ in pixel and channel in a row of pixels that are expected to lie side by side: the
+    one that they have in common, and how far from it each is. None of others."""
     moving = [d for d, lane in enumerate(lanes) if not lane.uniform]
     if not buffer.channels or b.given is None or sorted(moving) != sorted((buffer.unit, buffer.pixels)):
         return None
