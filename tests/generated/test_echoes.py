@@ -35,6 +35,7 @@ CASES = {
     "back": echo("a(r, c) * 0.25 + 0.5 * f(a.extent.t - 1 - r + 19, c)", 19, "a.extent.t - 1 - r"),
     "rows begin beyond the image": echo("a(r - 20, c) * 0.25 + 0.5 * f(r - 17, c)", 17, beyond=40),
     "where data says": echo("select(a(r, c) > 0.3, 0.5 * f(r - 18, c), f(r, c))", 18),
+    "of itself alone, vectors from the beginning of a row": echo("0.5 * f(r - 16, c) + f(r, c)", 16),
     "from two places": echo("a(r, c) * 0.25 + 0.5 * f(r - 31, c) - 0.25 * f(r - 64, c)", 64),
 }
 

@@ -385,11 +385,13 @@ def _row(o: _OpenNest) -> None:
         end = start + divide(end - start, lanes).scaled(lanes)
     for name in v.names:
         b.declare(name)
-    b.emit(PeelVectors(*v.names, start, end, lanes, align, tuple(v.given)))
+    has_head = not nest.ordered or bool(v.constraints) or align > 1  # else vectors begin with the row
+    first, last, before, after = v.names
+    b.emit(PeelVectors(first, last, before if has_head else "", after, start, end, lanes, align, tuple(v.given)))
     from_, to = (sym(name) for name in v.names[2:])
     edge = _blocks if by_blocks else _scalars
     head, tail = (lo, minimum(from_ - 1, hi)), (minimum(to, hi + 1), hi)  # vectors may begin beyond the row
-    if nest.ordered and (v.constraints or align > 1):  # else vectors begin with the row
+    if nest.ordered and has_head:
         edge(o.part(head))
     _whole_vectors(o, v)
     if by_blocks or nest.ordered:

@@ -18,10 +18,11 @@ def peeled(symbols: Symbols, s: PeelVectors) -> list[str]:
     if s.given:
         conditions = " && ".join(f"{symbols.text(x)} >= 0" for x in s.given)
         last = f"{conditions} ? {last} : {s.first} - {s.lanes // s.align}"
+    from_ = f"{s.from_} = {scale}{s.first}, " if s.from_ else ""
     return [
         f"const int64_t {s.first} = {first};",
         f"const int64_t {s.last} = {last};",
-        f"const int64_t {s.from_} = {scale}{s.first}, {s.to} = {scale}{s.last} + {s.lanes};",
+        f"const int64_t {from_}{s.to} = {scale}{s.last} + {s.lanes};",
     ]
 
 

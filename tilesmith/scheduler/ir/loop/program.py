@@ -178,8 +178,8 @@ class PeelVectors:
     """Loop peeling: cuts lo <= x < end into a part for vectors and what is left for scalars.
 
     Vectors start at multiples of `align` (a divisor of `lanes`), from `first` to `last` (in units of `align`);
-    they cover [from_, to). Where none fits, or an index of `given` is negative, `last` < `first` and the covered part
-    is empty.
+    they cover [from_, to); `from_` is empty where nothing asks for it. Where none fits, or an index of `given` is
+    negative, `last` < `first` and the covered part is empty.
     """
 
     first: str

@@ -148,7 +148,7 @@ def defined(s: Statement) -> tuple[str, ...]:
         case Let() | MutableIndex():
             return (s.name,)
         case PeelVectors():
-            return (s.first, s.last, s.from_, s.to)
+            return (s.first, s.last, s.from_, s.to) if s.from_ else (s.first, s.last, s.to)
         case Bind():
             return tuple(m.buffer.pointer for m in s.scratch.buffers)
         case Scratch():
