@@ -227,6 +227,13 @@ def _conversions() -> list[Case]:
                 "%tv = shuffle %tz, %tz [7, 0, 6, 1, 5, 2, 4, 3, 0, 1, 2, 3, 4, 5, 6, 7] : u8x16 "
                 "%tw = widen_part %tv part 2 : {T} %tq = widen_part %tv part 0 : {T} "
                 "%ts = widen_part %tv part 3 : {T} %tt = %tw + %tq : {T} %r = %tt - %ts : {T}",
+                "%tz = narrow {a}, {b} saturate by_parts : i16x8 %r = widen_lanes %tz [7, 0, 5, 2] : {T}",
+                "%tz = narrow {a}, {b} saturate by_parts : u16x8 %r = widen_lanes %tz [1, 6, 3, 3] : {T}",
+                "%tz = narrow {a}, {b} saturate by_parts : i16x8 %tu = narrow %tz, %tz saturate by_parts : u8x16 "
+                "%r = widen_lanes %tu [15, 0, 9, 2] : {T}",
+                "%tz = narrow {a}, {b} saturate by_parts : i16x8 %tu = narrow %tz, %tz saturate by_parts : u8x16 "
+                "%tv = widen_lanes %tu [4, 5, 6, 7, 0, 1, 2, 3] : u16x8 %tw = widen_lanes %tv [0, 1, 2, 3] : u32x4 "
+                "%r = cast %tw : {T}",
                 "%tx = cast {a} : i16x4 %ty = cast {b} : i16x4 "
                 "%tu = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : i16x8 %r = dot_pairs %tu, %tu : {T}",
                 "%tx = cast {a} : u8x4 %ty = cast {b} : u8x4 %tz = shuffle %tx, %ty [0, 1, 2, 3, 4, 5, 6, 7] : u8x8 "

@@ -2,7 +2,8 @@
 12) not at all.
 
 A vector of 64 lanes that are bytes in memory and 32 bits where they are computed is one register here and four there.
-What is done lane by lane is done part by part; where sizes change, parts are halved, or joined.
+What is done lane by lane is done part by part; where sizes change, parts are halved, or joined, unless lanes may wait
+in the order that instructions for parts of registers leave them in (`lane_order`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tilesmith.scheduler.ir.loop.program import (
 from tilesmith.scheduler.ir.loop.traversal import values_of, with_operands, with_regions
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.loop_passes import lane_order
 
 _PACKED_BITS = 32
 """Integers with a sign of up to so many bits are saturated as two vectors become one."""
@@ -43,20 +45,26 @@ def by_registers(body: Body, register_bytes: int, most_lanes: int | None = None)
 class _Splitter:
     def __init__(self, register_bytes: int, most_lanes: int | None) -> None:
         self.bits = 8 * register_bytes
-        self.most_lanes = most_lanes or self.bits
+        self.most_lanes = most_lanes
         self.parts: dict[str, tuple[Value, ...]] = {}
         self.scopes: list[Pieces] = []
         self.cells: set[str] = set()
+        self.uniform: set[str] = set()
+        self.by_parts: frozenset[str] = frozenset()
+        self.permuted: dict[str, tuple[Value, tuple[int, ...]]] = {}
+        self.loaded: set[str] = set()
         self.out: list[Statement] = []
         self.count = 0
 
     def block(self, statements: Body) -> Body:
-        outside, self.out = self.out, []
+        outside, self.out, around = self.out, [], self.by_parts
         self.scopes.append({})
+        if self.most_lanes is None:
+            self.by_parts |= lane_order.ordered_by_parts(statements, self.bits // 8, self.uniform)
         for s in statements:
             self._statement(s)
         self.scopes.pop()
-        made, self.out = self.out, outside
+        made, self.out, self.by_parts = self.out, outside, around
         return tuple(made)
 
     def _statement(self, s: Statement) -> None:
@@ -66,9 +74,12 @@ class _Splitter:
                 parts = self._pieces(at, s.result.lanes // at.type.bytes, at.type.bytes)  # each as long as the bytes
                 self.out.append(Define(s.result, replace(lookup, at=parts)))
             case Define():
+                if isinstance(s.op, ops.Broadcast):
+                    self.uniform.add(s.result.name)
                 if self._concerns(s):
                     self._define(s)
                 else:
+                    self._note(s)
                     self.out.append(s)
             case Store() | StreamLine() if self._is_wide(s.value):
                 self._store(s)
@@ -90,10 +101,10 @@ class _Splitter:
 
     def _fits(self, v: Value) -> int:
         """How many lanes of such a value a register has."""
-        return min(self.bits // _bits(v), self.most_lanes)
+        return min(self.bits // _bits(v), self.most_lanes or self.bits)
 
     def _is_wide(self, v: Value) -> bool:
-        return v.lanes > 1 and (v.lanes * (v.mask_bits or v.type.bits) > self.bits or v.lanes > self.most_lanes)
+        return v.lanes > 1 and v.lanes > self._fits(v)
 
     def _concerns(self, s: Define) -> bool:
         return self._is_wide(s.result) or any(map(self._is_wide, values_of(s.op)))
@@ -162,6 +173,8 @@ class _Splitter:
 
     def _define(self, s: Define) -> None:
         r, op = s.result, s.op
+        if r.name in self.by_parts and self._made_by_parts(r, op):
+            return
         if isinstance(op, ops.Shuffle):
             self._shuffle(r, op)
             return
@@ -211,7 +224,7 @@ class _Splitter:
             return False
         if (r.type == BOOL) != (a.type == BOOL):
             return False
-        parts, bits = self._whole(a), _bits(a)
+        parts, bits, by_parts = self._whole(a), _bits(a), a.name in self.by_parts
         if truncates:
             middle = [replace(self._fresh(p, p.lanes), type=ScalarType("int", bits)) for p in parts]
             parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
@@ -219,11 +232,14 @@ class _Splitter:
         packs = (truncates or (saturates and a.type.kind == "int")) and bits <= _PACKED_BITS  # what fits stays
         if saturates and not packs:
             parts = tuple(self._clamped(p, r.type) for p in parts)
+        fits, end = packs, r.type
+        if by_parts and not packs:  # low bits are what saturates to themselves without a sign
+            parts, fits, end = self._low(parts, r.type.bits), True, ScalarType("uint", r.type.bits)
         while bits > _bits(r) and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:
             bits //= 2
-            end = r.type if packs and bits == _bits(r) else parts[0].type
+            t = end if fits and bits == _bits(r) else parts[0].type
             parts = tuple(
-                self._emit(_sized(replace(self._fresh(x, 2 * x.lanes), type=end), bits), ops.Narrow(x, y, packs))
+                self._emit(_sized(replace(self._fresh(x, 2 * x.lanes), type=t), bits), ops.Narrow(x, y, fits, by_parts))
                 for x, y in zip(parts[::2], parts[1::2], strict=True)
             )
         wanted = self._named(r) if self._is_wide(r) else (r,)
@@ -231,12 +247,64 @@ class _Splitter:
             self._emit(part, ops.ResizeMask(value) if r.type == BOOL else ops.Cast(value, packs))
         return True
 
+    def _low(self, parts: Sequence[Value], bits: int) -> tuple[Value, ...]:
+        """The low bits of integers, as integers with a sign."""
+        made = []
+        for p in parts:
+            signed = replace(p, type=ScalarType("int", p.type.bits))
+            if signed != p:
+                signed = self._emit(self._fresh(signed, p.lanes), ops.Cast(p))
+            mask = ops.Binary("&", signed, Value(signed.type, 1, "", (1 << bits) - 1))
+            made.append(self._emit(self._fresh(signed, p.lanes), mask))
+        return tuple(made)
+
     def _clamped(self, p: Value, t: ScalarType) -> Value:
         if t.max < p.type.max:
             p = self._emit(self._fresh(p, p.lanes), ops.Call("min", (p, Value(p.type, 1, "", t.max))))
         if t.min > p.type.min:
             p = self._emit(self._fresh(p, p.lanes), ops.Call("max", (p, Value(p.type, 1, "", t.min))))
         return p
+
+    # orders by parts of registers ------------------------------------------------------------
+
+    def _note(self, s: Define) -> None:
+        """Remembers a permutation within parts of a register: what is widened of it is picked of what it permutes. And
+        a load: GCC would load again for each register that is widened of it."""
+        r, op = s.result, s.op
+        if isinstance(op, ops.Load):
+            self.loaded.add(r.name)
+        if isinstance(op, ops.Shuffle) and op.a == op.b and r.type != BOOL and r.lanes == op.a.lanes > 1:
+            each = lane_order.part_lanes(r)
+            if all(p // each == n // each for n, p in enumerate(op.picks)):
+                self.permuted[r.name] = op.a, op.picks
+
+    def _made_by_parts(self, r: Value, op: ops.Operation) -> bool:
+        """Makes `r`, where an operation of it in parts of registers is another one than in order."""
+        match op:
+            case ops.Shuffle(a=a, b=b):
+                parts = self._named(r)
+                sources = zip(*(self._pieces(v, parts[0].lanes, len(parts) // 2) for v in (a, b)), strict=True)
+                both = [(x, y, half) for x, y in sources for half in (0, 1)]
+                for part, (x, y, half) in zip(parts, both, strict=True):
+                    self._emit(part, ops.Shuffle(x, y, lane_order.interleaved(part, half)))
+            case ops.Cast(a=a) if a.type.bits < r.type.bits:
+                if a.name in self.loaded:
+                    a = self._emit(self._fresh(a, a.lanes), ops.Copy(a, held=True))
+                parts, sources_ = self._named(r), self._whole(a)
+                each = len(parts) // len(sources_)
+                for n, part in enumerate(parts):
+                    of, picks = sources_[n // each], lane_order.widened(sources_[n // each], part, n % each)
+                    if of.name in self.permuted:
+                        of, before = self.permuted[of.name]
+                        picks = tuple(before[p] for p in picks)
+                    if r.type.is_float:
+                        whole = replace(self._fresh(part, part.lanes), type=ScalarType("int", r.type.bits))
+                        self._emit(part, ops.Cast(self._emit(whole, ops.WidenLanes(of, picks))))
+                    else:
+                        self._emit(part, ops.WidenLanes(of, picks))
+            case _:
+                return False
+        return True
 
     def _shuffle(self, r: Value, op: ops.Shuffle) -> None:
         sources = [*self._whole(op.a), *self._whole(op.b)]

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, assert_never
 
 from tilesmith.scheduler.codegen.c import gathers, masks, windows
 from tilesmith.scheduler.codegen.c.conversions import cast
-from tilesmith.scheduler.codegen.c.integer_functions import PACKED
+from tilesmith.scheduler.codegen.c.integer_functions import PACKED, PACKED_BY_PARTS
 from tilesmith.scheduler.codegen.c.lane_gathers import lane_gather, place
 from tilesmith.scheduler.codegen.c.lookup_tables import lookup
 from tilesmith.scheduler.codegen.c.neighbours import neighbours
@@ -63,7 +63,7 @@ def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
                 return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
             return _by_groups(o, r, op) or _by_eighths(o, r, op) or o.shuffle(a.name, b.name, picks)
         case ops.Narrow(a=a, b=b, saturate=True):
-            return f"{o.function(PACKED, r.type, r.lanes)}({a.name}, {b.name})"
+            return f"{o.function(PACKED_BY_PARTS if op.by_parts else PACKED, r.type, r.lanes)}({a.name}, {b.name})"
         case ops.Narrow(a=a, b=b):
             own = o.type_of(r)
             return o.shuffle(f"({own}){a.name}", f"({own}){b.name}", tuple(range(0, 2 * r.lanes, 2)))

@@ -11,6 +11,7 @@ from string import Template
 
 from tilesmith.scheduler.codegen.c import neon as c_neon
 from tilesmith.scheduler.codegen.c.types import short, vector
+from tilesmith.scheduler.ir.loop.ops import PART_BYTES
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 Kinds = list[tuple[str, int, int]]
@@ -26,6 +27,8 @@ MULHI = "mulhi"
 """The upper halves of the products of elements of 16 and of uint32."""
 PACKED = "packed"
 """Two vectors of integers with a sign as one of half their bits, saturated."""
+PACKED_BY_PARTS = "packed_by_parts"
+"""The same, each part of 16 bytes of its own."""
 BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
 LONG_PRODUCT = "product32"
@@ -96,7 +99,7 @@ _WHERE = {16: "__SSE2__", 32: "__AVX2__", 64: "__AVX512BW__"}
 
 def is_integer_function(name: str) -> bool:
     """True for the names of these functions, where their type is one of integers."""
-    return name in (*BINARY, ABS, "madd", PACKED) or name.startswith(("from_", LONG_PRODUCT, *_SUMS))
+    return name in (*BINARY, ABS, "madd", PACKED, PACKED_BY_PARTS) or name.startswith(("from_", LONG_PRODUCT, *_SUMS))
 
 
 def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
@@ -113,7 +116,7 @@ def types_of(name: str, t: ScalarType, lanes: int) -> Kinds:
         return [("int", 32, 2 * lanes)]
     if name == "madd":
         return [("int", 16, 2 * lanes)]
-    if name == PACKED:
+    if name in (PACKED, PACKED_BY_PARTS):
         return [("int", 2 * t.bits, lanes // 2)]
     if name == MULHI:
         return [(kind, 2 * t.bits, lanes // 2) for kind in ("int", "uint")]
@@ -135,8 +138,8 @@ def definition(name: str, t: ScalarType, lanes: int, c_name: str, architecture: 
         return _sums(_source_bits(name), t, lanes, c_name, name.startswith("sads_"))
     if name == "madd":
         return _madd(lanes, c_name)
-    if name == PACKED:
-        return _packed(t, lanes, c_name, neon)
+    if name in (PACKED, PACKED_BY_PARTS):
+        return _packed(t, lanes, c_name, neon, name == PACKED_BY_PARTS)
     if name.startswith(LONG_PRODUCT):
         return _products_of_halves(t, lanes, c_name, name.endswith("uint"))
     if name == ABS:
@@ -273,9 +276,9 @@ def _magnitudes(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
     return f"INLINE {own} {c_name}({own} a) {{\n{_instead(found, text)}}}\n"
 
 
-def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
+def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool, by_parts: bool) -> str:
     """Two vectors as one, saturated. Registers of 32 bytes and more are packed by parts of 16 bytes, whose halves are
-    then put into order."""
+    then put into order, unless they stay `by_parts`."""
     own, taken, size = vector(t.kind, t.bits, lanes), vector("int", 2 * t.bits, lanes // 2), t.bytes * lanes
     instructions: Instructions = _one(c_neon.packed(t, lanes)) if neon else []
     if size in (16, 32, 64):
@@ -284,7 +287,7 @@ def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
         stem = f"__builtin_ia32_pack{'ss' if t.kind == 'int' else 'us'}{_LETTERS[2 * t.bits]}{_LETTERS[t.bits]}"
         packed = f"{stem}512_mask(a, b, ({raw}){{0}}, -1)" if size == 64 else f"{stem}{8 * size}(a, b)"
         where = "__SSE4_1__" if size == 16 and (t.kind, t.bits) == ("uint", 16) else _WHERE[size]
-        if size == 16:
+        if size == PART_BYTES or by_parts:
             text = f"    return ({own}){packed};\n"
         else:
             declared += f"    typedef long long halves __attribute__((vector_size({size})));\n"
@@ -292,7 +295,10 @@ def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool) -> str:
             text = f"    return ({own})__builtin_shuffle((halves){packed}, (halves){{{order}}});\n"
         instructions.append((in_gcc(where), declared + text))
     low, high = (f"({taken}){{0}} {'+' if end >= 0 else '-'} {abs(end)}" for end in (t.min, t.max))
-    even = ", ".join(map(str, range(0, 2 * lanes, 2)))
+    half = PART_BYTES // t.bytes // 2
+    parts = [n for part in range(0, lanes // 2, half) for first in (part, part + lanes // 2)
+             for n in range(first, first + half)]  # fmt: skip
+    even = ", ".join(str(2 * n) for n in (parts if by_parts else range(lanes)))
     text = (
         f"    const {taken} low = {low}, high = {high};\n"
         f"    a = (a & (a < high)) | (high & ~(a < high)), b = (b & (b < high)) | (high & ~(b < high));\n"

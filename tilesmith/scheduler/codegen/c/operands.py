@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilesmith.scheduler.codegen.c import masks
+from tilesmith.scheduler.codegen.c import masks, permutations
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
 from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
@@ -33,6 +33,7 @@ class Operands:
         self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
         self.shuffles: dict[tuple[int, ...], str] = {}
         self.gathers: dict[Form, str] = {}
+        self.bytes: dict[tuple[int | None, ...], str] = {}
         self.bits: frozenset[str] = frozenset()  # masks that have a bit for each lane
         self.kept: dict[int, str] = {}  # the numbers of `exp` that the loop has at hand, by lanes
         self.widened: dict[str, ScalarType] = {}  # what values of 64 bits were before they were converted, by name
@@ -87,7 +88,8 @@ class Operands:
         these functions."""
         functions = self.functions.text()
         gathers = [form.definition(name) for form, name in self.gathers.items()]
-        mentioned = mentioned | words("\n".join([*functions, *gathers]))
+        picked = [permutations.by_parts(name, picks) for picks, name in self.bytes.items()]
+        mentioned = mentioned | words("\n".join([*functions, *gathers, *picked]))
         masked = [t for t in sorted(self.types) if t[0] == "bool" and vector(*t) in mentioned]
         mask_types = [masks.declaration(bits, lanes) for _, bits, lanes in masked]
         mentioned |= words("\n".join(mask_types))
@@ -103,7 +105,7 @@ class Operands:
             for picks, name in self.shuffles.items()
         ]
         head = [VECTORS.rstrip()] if lines else []
-        return "\n".join([*head, *lines, *functions, *gathers])
+        return "\n".join([*head, *lines, *functions, *gathers, *picked])
 
     def gathered(self, form: Form, arguments: str) -> str:
         """A gather lane by lane, by a function that is then defined."""
@@ -123,6 +125,12 @@ class Operands:
                 name = f"LANES_{len(self.shuffles)}"
             self.shuffles[picks] = f"{name}_X{count}"
         return f"{self.shuffles[picks]}({a}, {b})"
+
+    def bytes_by_parts(self, a: str, picks: tuple[int | None, ...]) -> str:
+        """Bytes of a vector, each of the part that it goes to, and zeros, by a function that is then defined."""
+        self.types.add(("uint", 8, len(picks)))
+        name = self.bytes.setdefault(picks, f"ts_bytes{len(self.bytes)}_u8x{len(picks)}")
+        return f"{name}(({vector('uint', 8, len(picks))}){a})"
 
     # operands ------------------------------------------------------------
 

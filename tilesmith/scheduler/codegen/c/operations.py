@@ -63,6 +63,8 @@ def expression(o: Operands, d: Define) -> str:
             return permutation(o, r, op)
         case ops.WidenPart():
             return _widened(o, r, op)
+        case ops.WidenLanes():
+            return _widened_lanes(o, r, op)
         case ops.FromIndex() | ops.ToIndex() | ops.Lanes():
             return index(o, r, op)
         case _:
@@ -129,6 +131,20 @@ def _widened(o: Operands, r: Value, op: ops.WidenPart) -> str:
         return f"({own})(({signed}){highest} >> {r.type.bits - bits})"
     shifted = f"({group} >> {first})" if first else group
     return f"({own})({shifted} & {(1 << bits) - 1})" if above else f"({own}){shifted}"
+
+
+def _widened_lanes(o: Operands, r: Value, op: ops.WidenLanes) -> str:
+    """The bytes of the lanes at the lower ends of elements, with zeros above; or at the upper ends, shifted down."""
+    size, zeros = op.a.type.bytes, (None,) * (r.type.bytes - op.a.type.bytes)
+    signed = op.a.type.kind == "int"
+    picks = list[int | None]()
+    for lane in op.picks:
+        own = range(size * lane, size * (lane + 1))
+        picks += (*zeros, *own) if signed else (*own, *zeros)
+    found = o.bytes_by_parts(op.a.name, tuple(picks))
+    if signed:
+        found = f"(({o.of(ScalarType('int', r.type.bits), r.lanes)}){found} >> {r.type.bits - op.a.type.bits})"
+    return f"({o.type_of(r)}){found}"
 
 
 # arithmetic ------------------------------------------------------------

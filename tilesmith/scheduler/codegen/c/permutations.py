@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilesmith.scheduler.codegen.c.types import vector
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
@@ -20,6 +22,41 @@ _INSTRUCTIONS = {
     (32, 8): ("defined __AVX512VL__", "permvardi256", "long long"),
 }
 """Instructions by bytes of a vector and of its elements: the machines that have one, Clang's name, its elements."""
+
+
+_BY_PARTS = {16: "__SSSE3__", 32: "__AVX2__", 64: "__AVX512BW__"}
+"""By bytes of a vector: where an instruction permutes the bytes of its parts."""
+
+
+def by_parts(name: str, picks: Sequence[int | None]) -> str:
+    """The function `name` of the bytes `picks` of a vector, with zeros where there is None. Each comes from the part of
+    16 bytes that it goes to: GCC knows the instruction for what is not every other byte of half of a part."""
+    size = len(picks)
+    own = vector("uint", 8, size)
+    zeros = [p if p is not None else size + (picks[n - 1] or 0) for n, p in enumerate(picks)]
+    plain = ", ".join(map(str, zeros))
+    text = f"    return __builtin_shufflevector(a, ({own}){{0}}, {plain});\n"
+    if size in _BY_PARTS and not _unpacks(picks):
+        places = ", ".join(str(-1 if p is None else p % _SHORTEST) for p in picks)
+        found = f"__builtin_ia32_pshufb{8 * size}" + ("_mask" if size == _LONGEST else "")
+        more = ", (bytes){0}, -1" if size == _LONGEST else ""
+        text = (
+            f"#if defined {_BY_PARTS[size]} && !defined __clang__\n"
+            f"    typedef char bytes __attribute__((vector_size({size})));\n"
+            f"    return ({own}){found}((bytes)a, (bytes){{{places}}}{more});\n"
+            f"#else\n{text}#endif\n"
+        )
+    return f"INLINE {own} {name}({own} a) {{\n{text}}}\n"
+
+
+def _unpacks(picks: Sequence[int | None]) -> bool:
+    """True of a half of each part, a byte and a zero in turns."""
+    half = _SHORTEST // 2
+    return any(
+        all(p == (n // _SHORTEST * _SHORTEST + first + n % _SHORTEST // 2 if n % 2 == 0 else None)
+            for n, p in enumerate(picks))
+        for first in (0, half)
+    )  # fmt: skip
 
 
 def words(t: ScalarType, lanes: int) -> dict[str, str]:

@@ -53,10 +53,17 @@ def expression(o: Operands, d: Define) -> str:
         case ops.Narrow(a=a, b=b):
             half = types.type_of(Value(r.type, r.lanes // 2, "", None, r.mask_bits))
             convert = f"convert_{half}_sat" if op.saturate else f"convert_{half}"
-            return f"({types.type_of(r)})({convert}({a.name}), {convert}({b.name}))"
+            halves = [f"{convert}({v.name})" for v in (a, b)]
+            if op.by_parts:
+                part = ops.PART_BYTES // r.type.bytes // 2
+                places = [divmod(n, part) for n in range(r.lanes)]
+                return o.picked(r, [f"({h})" for h in halves], [(k % 2, k // 2 * part + n) for k, n in places])
+            return f"({types.type_of(r)})({', '.join(halves)})"
         case ops.WidenPart(a=a, part=part):
             picks = [(0, p) for p in range(part, a.lanes, a.lanes // r.lanes)]
             return f"convert_{types.type_of(r)}({o.picked(Value(a.type, r.lanes), (a.name,), picks)})"
+        case ops.WidenLanes(a=a, picks=lanes):
+            return f"convert_{types.type_of(r)}({o.picked(Value(a.type, r.lanes), (a.name,), [(0, p) for p in lanes])})"
         case ops.Shuffle(a=a, b=b):
             return o.picked(r, (a.name, b.name), [divmod(p, a.lanes) for p in op.picks])
         case ops.FromIndex():

@@ -382,10 +382,15 @@ class _Machine:
                 return self.value(op.a, n).astype(r.type.numpy)
             case ops.Narrow():
                 both = np.concatenate([self.value(x, n // 2) for x in (op.a, op.b)])
+                if op.by_parts:
+                    parts = n * r.type.bytes // ops.PART_BYTES
+                    both = both.reshape(2, parts, -1).transpose(1, 0, 2).reshape(n)
                 return semantics.convert(both, op.a.type, r.type, True) if op.saturate else both.astype(r.type.numpy)
             case ops.WidenPart():
                 groups = self.value(op.a, op.a.lanes).reshape(n, -1)
                 return semantics.convert(groups[:, op.part], op.a.type, r.type, False)
+            case ops.WidenLanes():
+                return semantics.convert(self.value(op.a, op.a.lanes)[list(op.picks)], op.a.type, r.type, False)
             case ops.FusedProduct():
                 return self.value(op.a, n) * self.value(op.b, n) + self.value(op.c, n)
             case ops.ResizeMask() | ops.Broadcast() | ops.Copy():

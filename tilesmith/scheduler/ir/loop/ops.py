@@ -15,6 +15,9 @@ from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.values import LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
+PART_BYTES = 16
+"""Bytes of the parts of longer registers within which machines pack and permute by one instruction."""
+
 # element by element ------------------------------------------------------------
 
 UnaryOperator: TypeAlias = Literal["-", "~", "not"]
@@ -105,11 +108,13 @@ class Truncate:
 @dataclass(frozen=True, slots=True)
 class Narrow:
     """The lanes of two vectors of integers, or of masks, as half as wide: their low halves, or, of integers with a
-    sign that `saturate`, the nearest values of the result's type."""
+    sign that `saturate`, the nearest values of the result's type. In order, or `by_parts`: in each part of PART_BYTES
+    first those of that part of `a`, then those of `b`."""
 
     a: Value
     b: Value
     saturate: bool = False
+    by_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,15 @@ class WidenPart:
 
     a: Value
     part: int
+
+
+@dataclass(frozen=True, slots=True)
+class WidenLanes:
+    """The lanes `picks` of a vector of integers, converted to the type of the result, which is as long as the vector.
+    Each comes from the part of PART_BYTES that it goes to."""
+
+    a: Value
+    picks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +348,7 @@ Operation: TypeAlias = (
     | Truncate
     | Narrow
     | WidenPart
+    | WidenLanes
     | ResizeMask
     | Broadcast
     | Copy

@@ -31,8 +31,9 @@ FORMATS: dict[type, str] = {
     # conversions
     ops.Cast: "cast {a} {saturate?}",
     ops.Truncate: "truncate {a}",
-    ops.Narrow: "narrow {a}, {b} {saturate?}",
+    ops.Narrow: "narrow {a}, {b} {saturate?} {by_parts?}",
     ops.WidenPart: "widen_part {a} part {part}",
+    ops.WidenLanes: "widen_lanes {a} [{picks}]",
     ops.ResizeMask: "resize_mask {a}",
     ops.Broadcast: "broadcast {a}",
     ops.Copy: "copy {a} {held?}",

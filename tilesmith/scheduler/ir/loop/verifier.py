@@ -337,12 +337,21 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
             _require(half and 2 * op.a.lanes == lanes, place, "two vectors become one of half their bits")
             signed = op.a.type.kind == op.b.type.kind == "int" and op.a.type.bits <= 32 and r.type.is_integer
             _require(signed or not op.saturate, place, "integers of up to 32 bits, with a sign, saturate")
+            parts = lanes * _bits(r) // 8 % ops.PART_BYTES == 0 and op.saturate
+            _require(parts or not op.by_parts, place, "vectors of whole parts, which saturate, are narrowed by parts")
         case ops.WidenPart():
             integers = op.a.type.is_integer and r.type.is_integer and lanes > 1
             group = op.a.lanes // lanes
             whole = group > 1 and op.a.lanes == group * lanes and r.type.bits == group * op.a.type.bits
             _require(integers and whole, place, "an element of the result is as wide as a group of the operand's")
             _require(0 <= op.part < group, place, "the part is one of a group")
+        case ops.WidenLanes():
+            integers = op.a.type.is_integer and r.type.is_integer and len(op.picks) == lanes > 1
+            whole = r.type.bits > op.a.type.bits and lanes * r.type.bits == op.a.lanes * op.a.type.bits
+            _require(integers and whole, place, "integers become as many bytes of longer ones")
+            part, size = ops.PART_BYTES // op.a.type.bytes, r.type.bytes
+            inside = all(p // part == n * size // ops.PART_BYTES for n, p in enumerate(op.picks))
+            _require(inside, place, "each lane comes from the part that it goes to")
         case ops.ResizeMask():
             _require(op.a.type == r.type == BOOL and op.a.lanes in (1, lanes), place, "a mask becomes a mask")
         case ops.Broadcast():

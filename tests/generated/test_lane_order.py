@@ -1,0 +1,81 @@
+"""Bytes that are computed in longer elements and become bytes again, in whatever order their lanes are meanwhile: the
+same values, for registers of every length and both compilers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.buffers import invoke, view
+from support.machines import machine
+from support.native import build, source_of
+
+from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
+
+WIDTH, HEIGHT = 203, 3
+VALUES = {
+    "floats": ("uint8", "sat_uint8(float32(image(x, y)) * 1.5 + 0.5)"),
+    "shorts": ("uint8", "uint8((uint16(image(x, y)) * 200 + 100) // 256)"),
+    "low bits": ("uint8", "uint8(int32(image(x, y)) * 77 + 5)"),
+    "signed low bits": ("uint8", "int8(int32(image(x, y)) * 77 - 5)"),
+    "unsigned low bits": ("uint8", "uint8(uint32(image(x, y)) * 0x1020305)"),
+    "saturated": ("uint8", "sat_int8(int16(image(x, y)) * 3 - 100)"),
+    "with a sign": ("int8", "sat_uint8(float32(image(x, y)) * 2.0)"),
+    "words": ("uint16", "uint16((int32(image(x, y)) * 3 + 70000) // 4)"),
+    "words with a sign": ("int16", "sat_int16(int32(image(x, y)) * 3 - 4)"),
+    "floats of words": ("uint16", "sat_uint16(float32(image(x, y)) * 0.75)"),
+    "pairs": ("uint8", "uint8((int32(image(x, y)) * 77 + int32(image(x + 1, y)) * 150 + image(x + 2, y) * 9) >> 8)"),
+    "turned": ("uint8", "sat_uint8(float32(image(x // 4 * 4 + 3 - x % 4, y)) * 0.5)"),
+    "two lengths": ("uint8", "sat_uint8(float32(uint16(image(x, y)) * uint16(image(x + 1, y)) // 256) * 1.25)"),
+    "chosen": ("uint8", "uint8(select(image(x, y) > 100, int32(image(x, y)) * 3 // 4, int32(image(x, y)) // 2))"),
+    "both": ("uint8", "uint8(int16(image(x, y)) * 3 // 4) + uint8(float32(image(x, y)) * 0.25)"),
+}  # fmt: skip
+
+
+def pipeline_of(name: str) -> Pipeline:
+    type_, value = VALUES[name]
+    return load(
+        {
+            "format": 1,
+            "name": "order",
+            "inputs": [{"name": "image", "type": type_, "dims": ["x", "y"]}],
+            "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 640], [0, 480]], "image": [[0, 644], [0, 480]]},
+        }
+    )
+
+
+def source_for(pipeline: Pipeline, vector_bytes: int) -> CSource:
+    """C with vectors of which one register has all that are in memory."""
+    lanes = vector_bytes // pipeline.inputs[0].type.bytes
+    group = Group("out", ("x.inner", "y.inner"), (), None, Vector("x", lanes), (), ())
+    return source_of(pipeline, Schedule("order", "by hand", (group,)), machine(vector_bytes=vector_bytes))
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name: str, vector_bytes: int) -> None:
+    pipeline = pipeline_of(name)
+    source, t = source_for(pipeline, vector_bytes), pipeline.inputs[0].type
+    rng = np.random.default_rng(1)
+    array = rng.integers(t.min, t.max, (HEIGHT, WIDTH + 8), t.numpy, endpoint=True)
+    expected = interpret(pipeline, {"image": Image(array, (0, 0))}, {}, {"out": ((0, WIDTH), (0, HEIGHT))})["out"][0]
+    for compiler, flags in (("gcc", ("-O0",)), ("gcc", ("-O2",)), ("clang", ("-O1",))):
+        out = np.zeros_like(expected)
+        library = build(source, flags, compiler, vector_bytes)
+        assert invoke(library, source, [view(array, (0, 0)), view(out, (0, 0))]) == 0
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("name", ["floats", "pairs", "turned", "floats of words", "signed low bits", "two lengths"])
+def test_lanes_are_not_put_into_order(name: str) -> None:
+    assert "packed_by_parts" in source_for(pipeline_of(name), 32).code
+
+
+@pytest.mark.parametrize("name", ["floats", "pairs"])
+def test_short_registers_have_one_part(name: str) -> None:
+    assert "by_parts" not in source_for(pipeline_of(name), 16).code
