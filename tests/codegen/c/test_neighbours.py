@@ -12,7 +12,7 @@ import pytest
 from support.tools import require_tool
 
 from tilesmith.platforms.cpu.detect import host
-from tilesmith.scheduler.codegen.c.neighbours import definition, neighbours, types_of
+from tilesmith.scheduler.codegen.c.neighbours import JOINED, definition, joins, neighbours, types_of
 from tilesmith.scheduler.codegen.c.types import vector
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
@@ -27,7 +27,7 @@ def test_every_distance(bits: int, compiler: str, tmp_path: Path) -> None:
     if platform.machine() != "x86_64":
         pytest.skip("its compiler knows no AVX-512")
     type_, lanes = ScalarType("uint", bits), REGISTER * 8 // bits
-    own, words = vector("uint", bits, lanes), vector(*types_of()[0])
+    own, words = vector("uint", bits, lanes), vector(*types_of("from1", type_, lanes)[0])
     text = [
         "#include <stdint.h>",
         "#define INLINE static inline",
@@ -60,7 +60,7 @@ def test_floats_are_moved_without_a_vector_of_places(compiler: str, tmp_path: Pa
     require_tool(compiler)
     if platform.machine() != "x86_64":
         pytest.skip("its compiler knows no AVX-512")
-    own, words = vector("float", 32, 16), vector(*types_of()[0])
+    own, words = vector("float", 32, 16), vector("int", 32, 16)
     source = tmp_path / "moved.c"
     source.write_text(
         "#include <stdint.h>\n#define INLINE static inline\n"
@@ -74,3 +74,33 @@ def test_floats_are_moved_without_a_vector_of_places(compiler: str, tmp_path: Pa
     )
     assert "valignd" in done.stdout
     assert "vperm" not in done.stdout
+
+
+@pytest.mark.parametrize(("size", "flags", "found"), [(32, ("-mavx2",), "vinserti128"), (64, FLAGS, "vinserti64x4")])
+def test_halves_are_put_together_with_one_from_memory(
+    size: int, flags: tuple[str, ...], found: str, tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    if platform.machine() != "x86_64":
+        pytest.skip("its compiler knows no AVX2")
+    type_, half = ScalarType("uint", 8), size // 2
+    assert joins(tuple(range(size)), type_)
+    own, part = vector("uint", 8, size), vector("uint", 8, half)
+    text = [
+        "#include <stdint.h>",
+        "#define INLINE static inline",
+        f"typedef uint8_t {own} __attribute__((vector_size({size})));",
+        f"typedef uint8_t {part} __attribute__((vector_size({half}), aligned(1)));",
+        definition(JOINED, type_, size, "joined"),
+        f"void all(const {part} *a, const {part} *b, {own} *out) {{ *out = joined(*a, *b); }}",
+    ]
+    source, code = tmp_path / "all.c", tmp_path / "all.s"
+    source.write_text("\n".join(text))
+    subprocess.run(["gcc", "-O2", *flags, "-S", "-o", code, source], check=True)
+    loads = [line for line in code.read_text().splitlines() if "(%rdi)" in line or "(%rsi)" in line]
+    assert [found in line for line in loads] == [False, True]
+
+
+def test_halves_of_longer_elements_are_left_to_compilers() -> None:
+    assert not joins(tuple(range(8)), ScalarType("float", 32))
+    assert not joins(tuple(range(16)), ScalarType("uint", 8))

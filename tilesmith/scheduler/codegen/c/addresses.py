@@ -10,7 +10,7 @@ from tilesmith.scheduler.codegen.c.conversions import cast
 from tilesmith.scheduler.codegen.c.integer_functions import PACKED, PACKED_BY_PARTS
 from tilesmith.scheduler.codegen.c.lane_gathers import lane_gather, place
 from tilesmith.scheduler.codegen.c.lookup_tables import lookup
-from tilesmith.scheduler.codegen.c.neighbours import neighbours
+from tilesmith.scheduler.codegen.c.neighbours import JOINED, joins, neighbours
 from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.types import Symbols, scalar
 from tilesmith.scheduler.ir.index import const
@@ -61,6 +61,8 @@ def permutation(o: Operands, r: Value, op: ops.Shuffle | ops.Narrow) -> str:
             found = neighbours(picks, r.type)
             if found and a.lanes == b.lanes == len(picks):
                 return f"{o.function(found, r.type, len(picks))}({a.name}, {b.name})"
+            if a.lanes == b.lanes and 2 * a.lanes == len(picks) and joins(picks, r.type):
+                return f"{o.function(JOINED, r.type, len(picks))}({a.name}, {b.name})"
             return _by_groups(o, r, op) or _by_eighths(o, r, op) or o.shuffle(a.name, b.name, picks)
         case ops.Narrow(a=a, b=b, saturate=True):
             return f"{o.function(PACKED_BY_PARTS if op.by_parts else PACKED, r.type, r.lanes)}({a.name}, {b.name})"

@@ -114,7 +114,7 @@ class Functions:
         if name == windows.NAME:
             return [*types, *windows.types_of(t, lanes), *self.ask("apart", t, lanes)]
         if neighbours.is_neighbours(name):
-            return [*types, *neighbours.types_of()]
+            return [*types, *neighbours.types_of(name, t, lanes)]
         if not self.in_vectors(name, t):
             return types
         if name in ("product_wide", "to_f64"):
