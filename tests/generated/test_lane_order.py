@@ -3,19 +3,27 @@ same values, for registers of every length and both compilers."""
 
 from __future__ import annotations
 
+import platform
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.buffers import invoke, view
 from support.machines import machine
 from support.native import build, source_of
+from support.tools import require_tool
 
 from tilesmith.scheduler.codegen.artifact import CSource
+from tilesmith.scheduler.codegen.c.integer_functions import PACKED_BY_PARTS, definition
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
 WIDTH, HEIGHT = 203, 3
+VECTORS = (("uint8_t", "u8x32"), ("int16_t", "i16x16"))
 VALUES = {
     "floats": ("uint8", "sat_uint8(float32(image(x, y)) * 1.5 + 0.5)"),
     "shorts": ("uint8", "uint8((uint16(image(x, y)) * 200 + 100) // 256)"),
@@ -79,3 +87,19 @@ def test_lanes_are_not_put_into_order(name: str) -> None:
 @pytest.mark.parametrize("name", ["floats", "pairs"])
 def test_short_registers_have_one_part(name: str) -> None:
     assert "by_parts" not in source_for(pipeline_of(name), 16).code
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_packing_is_one_instruction(compiler: str, tmp_path: Path) -> None:
+    """Compilers that are told by a choice of the nearest values clamp first, where they do not know these."""
+    require_tool(compiler)
+    if platform.machine() != "x86_64":
+        pytest.skip("its compiler knows no AVX2")
+    text = "#include <stdint.h>\n#define INLINE static inline\n"
+    text += "".join(f"typedef {t} {name} __attribute__((vector_size(32)));\n" for t, name in VECTORS)
+    text += definition(PACKED_BY_PARTS, UINT8, 32, "packed", "x86_64")
+    source, code = tmp_path / "packed.c", tmp_path / "packed.s"
+    source.write_text(f"{text}u8x32 all(i16x16 a, i16x16 b) {{ return packed(a, b); }}\n")
+    subprocess.run([compiler, "-O2", "-mavx2", "-S", "-o", code, source], check=True)
+    vectors = [line.split()[0] for line in code.read_text().splitlines() if line.startswith("\tvp")]
+    assert vectors == ["vpackuswb"]

@@ -294,6 +294,8 @@ def _packed(t: ScalarType, lanes: int, c_name: str, neon: bool, by_parts: bool) 
             order = ", ".join(map(str, halves))
             text = f"    return ({own})__builtin_shuffle((halves){packed}, (halves){{{order}}});\n"
         instructions.append((in_gcc(where), declared + text))
+        if by_parts:  # Clang clamps first, where it does not know that it need not
+            instructions.append((f"defined {where}", f"    return ({own}){stem}{8 * size}(a, b);\n"))
     low, high = (f"({taken}){{0}} {'+' if end >= 0 else '-'} {abs(end)}" for end in (t.min, t.max))
     half = PART_BYTES // t.bytes // 2
     parts = [n for part in range(0, lanes // 2, half) for first in (part, part + lanes // 2)
