@@ -298,6 +298,18 @@ def test_help_loads_nothing_heavy():
     assert not heavy & set(modules)
 
 
+def test_a_schedule_for_a_cpu_loads_no_halide_and_no_opencl():
+    code = "import sys; from tilesmith.app.cli.sources import load_pipeline; load_pipeline('blur'); "
+    code += "import tilesmith.scheduler.compiler; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert "tilesmith.scheduler.codegen.c.emitter" in modules
+    assert "tilesmith.scheduler.frontends.halide.importer" in modules
+    assert {m for m in modules if m.startswith("tilesmith.scheduler.frontends.halide.")} <= {
+        f"tilesmith.scheduler.frontends.halide.{name}" for name in ("importer", "options", "text")
+    }
+    assert "tilesmith.scheduler.codegen.opencl.emitter" not in modules
+
+
 def test_a_reader_that_goes_away_is_no_error():
     read, write = os.pipe()
     os.close(read)

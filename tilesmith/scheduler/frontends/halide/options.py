@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tilesmith.scheduler.frontends.halide.facts import ParamFacts
 from tilesmith.scheduler.frontends.halide.text import plain
 from tilesmith.scheduler.frontends.importer import ImportFailed
+
+if TYPE_CHECKING:
+    from tilesmith.scheduler.frontends.halide.facts import ParamFacts
 
 _RANGE = re.compile(r"(?P<least>[^:]+):(?P<most>[^:]+)")
 Facts = TypeVar("Facts")

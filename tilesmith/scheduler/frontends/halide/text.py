@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from tilesmith.scheduler.frontends.halide.serialized import Node
+if TYPE_CHECKING:
+    from tilesmith.scheduler.frontends.halide.serialized import Node
 
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
