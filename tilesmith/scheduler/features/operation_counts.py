@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import lcm, log2, prod
 from types import MappingProxyType
@@ -64,7 +64,7 @@ COSTS = {
 KINDS = tuple(f.name for f in fields(Operations))
 MOST_PLACES = 64
 """Places, by the remainders of theirs that a condition follows from, that are tried."""
-_PLAIN = (Const, Var)
+_PLAIN = frozenset((Const, Var))
 """Expressions that take no operations."""
 BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
@@ -256,16 +256,16 @@ def _widen(e: Expr, widest: list[int]) -> bool:
     return reads
 
 
-def _moving_parts(e: Expr, row: str) -> dict[int, bool]:
-    """Parts of `e`, by identity: true of those that differ along a row, which are the row's dim and what is made of it,
-    and every reduction."""
-    known: dict[int, bool] = {}
+def _moving_parts(e: Expr, row: str) -> set[int]:
+    """The parts of `e`, by identity, that differ along a row: the row's dim, what is made of it, and every reduction."""
+    found: set[int] = set()
     for node in reversed(list(walk(e))):
         if isinstance(node, Var):
-            known[id(node)] = node.name == row
-        elif id(node) not in known:
-            known[id(node)] = isinstance(node, Reduce) or True in [known[id(c)] for c in children(node)]
-    return known
+            if node.name == row:
+                found.add(id(node))
+        elif isinstance(node, Reduce) or not found.isdisjoint(map(id, children(node))):
+            found.add(id(node))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +308,7 @@ class _Counting:
     row: str | None = None
     steady: Mapping[Reduce, float] = field(default_factory=dict)
     beside: bool = True
-    _moving: dict[int, bool] | None = field(init=False, default=None)
+    _moving: set[int] | None = field(init=False, default=None)
     _kept: list[Expr] = field(init=False, default_factory=list)
 
     def add(self, e: Expr) -> None:
@@ -319,11 +319,11 @@ class _Counting:
         seen: set[tuple[int, float]] = set()
         while pending:
             node, executions = pending.pop()
-            if isinstance(node, _PLAIN):
+            if type(node) in _PLAIN or (moving is not None and id(node) not in moving):
                 continue
             n = executions.inside if row is None else executions.of(node)
             key = (id(node), n)
-            if key not in seen and (moving is None or moving[id(node)]):
+            if key not in seen:
                 seen.add(key)
                 pending += self._operation(node, n, executions)
 
@@ -360,13 +360,13 @@ class _Counting:
         return [(part, executions) for part in (e.body, e.where) if part is not None]
 
     def _executed(
-        self, e: Expr, n: float, executions: _Times, moving: Mapping[int, bool]
+        self, e: Expr, n: float, executions: _Times, moving: Collection[int]
     ) -> Sequence[tuple[Expr, _Times]] | None:
         """Parts of what is executed otherwise than as the operation that it is; None of all else, which is counted."""
         products = _sum_of_products(e, moving, n, self.counts)
         if products:
             return [(part, executions) for part in products]
-        if isinstance(e, Select) and not moving[id(e.condition)]:
+        if isinstance(e, Select) and id(e.condition) not in moving:
             share = remainders_hold(e.condition)
             if share is not None:
                 return [(e.if_true, executions.scaled(share)), (e.if_false, executions.scaled(1 - share))]
@@ -410,17 +410,17 @@ def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ..
     return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 
 
-def _sum_of_products(e: Expr, moving: Mapping[int, bool], n: float, counts: Tally) -> list[Expr]:
+def _sum_of_products(e: Expr, moving: Collection[int], n: float, counts: Tally) -> list[Expr]:
     """The terms of a sum that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
     products, and a vector put together of two for each of their factors that differs along the row."""
     if not (isinstance(e, Binary) and e.op == "+" and e.type == INT32):
         return []
     found = [(t, short_factors(t)) for t in terms(e)]
-    products = [parts for t, parts in found if len(parts) == 2 and moving[id(t)]]
+    products = [parts for t, parts in found if len(parts) == 2 and id(t) in moving]
     if len(products) < 2:
         return []
-    others = [t for t, parts in found if len(parts) < 2 or not moving[id(t)]]
-    factors = [p for parts in products for p in parts if moving[id(p)]]
+    others = [t for t, parts in found if len(parts) < 2 or id(t) not in moving]
+    factors = [p for parts in products for p in parts if id(p) in moving]
     pairs = (len(products) + 1) // 2
     tally = {
         ("i16", "multiply"): 2 * pairs,
@@ -465,7 +465,7 @@ def _add_executed(e: Expr, n: float, counts: Tally) -> None:
     the same size, with a sign or without."""
     match e:
         case Binary() if e.op in BINARY:  # as most of them
-            _add(e, n, counts)
+            _tally(e.type, BINARY[e.op], n, counts)
         case Cast(saturate=False) if (
             e.type.is_integer and e.operand.type.is_integer and e.type.bits == e.operand.type.bits
         ):
@@ -518,7 +518,7 @@ def _count_index(index: Expr, times: _Times, counts: Tally, executed: bool, row:
     split where clamps begin."""
     while type(index) is Binary and index.op in ("+", "-") and type(index.right) is Const:
         index = index.left
-    if isinstance(index, _PLAIN):
+    if type(index) in _PLAIN:
         return
     own: Tally = {}
     for node in walk(index):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any, Literal, TypeAlias
 
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
@@ -180,11 +180,11 @@ def _parts_of_reduction(e: Reduce) -> tuple[Expr, ...]:
 
 
 _PARTS: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
-    Access: lambda e: e.indices,
-    Call: lambda e: e.args,
+    Access: attrgetter("indices"),
+    Call: attrgetter("args"),
     Reduce: _parts_of_reduction,
-    **dict.fromkeys((Binary, Compare, Logical), lambda e: (e.left, e.right)),
-    Select: lambda e: (e.condition, e.if_true, e.if_false),
+    **dict.fromkeys((Binary, Compare, Logical), attrgetter("left", "right")),
+    Select: attrgetter("condition", "if_true", "if_false"),
     **dict.fromkeys((Unary, Cast), lambda e: (e.operand,)),
 }
 
