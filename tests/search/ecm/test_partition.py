@@ -52,6 +52,24 @@ def test_of_a_partition_that_costs_too_much_few_groups_are_sketched() -> None:
     assert max(listed, key=lambda s: stages[s.output].root_points).output in {s.output for s in sketched}
 
 
+def test_of_stages_that_are_alike_but_for_their_sizes_a_few_tell_that_all_cost_too_much() -> None:
+    search, roots = search_of(chain(48))
+    anew, _ = search_of(chain(48))
+    whole = search.cost(roots)
+    assert anew.cost(roots, 0.9 * whole) == inf
+    assert len(anew.planner.sketches) < 10
+    assert anew.cost(roots, whole) == whole, "where they do not tell, all are asked"
+
+
+def test_stages_that_do_more_for_a_point_are_not_alike() -> None:
+    facts = gather(normalise(pyramid()))
+    keys = [facts.stages[name].of_a_point for name in facts.graph.stages]
+    assert 1 < len(set(keys)) < len(keys)
+    stage = facts.stages[facts.graph.stages[0]]
+    other = replace(stage, typed=(), region=tuple((lo, 2 * n) for lo, n in stage.region))
+    assert replace(other, typed=stage.typed).of_a_point == stage.of_a_point != other.of_a_point
+
+
 def test_a_group_is_sketched_in_the_kinds_that_led_when_it_was_first_asked_for() -> None:
     """Whether it was worked out then or not: what is found does not depend on what was cheap to rule out."""
     search, roots = search_of(pipelines.load("harris"))

@@ -29,6 +29,9 @@ class Params:
     from_root_gain: float = 0.95
     """A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
     many groups cost at the edges of rows and of tiles the model knows least of."""
+    alone_for_a_bound: int = 8
+    """Of stages alone that do the same for a point, and differ in size, one in so many is sketched to tell that all
+    cost more than they may."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
     joins_one_by_one: int = 8

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import inf
+from math import inf, isfinite
+from operator import ge
 
 from tilesmith.scheduler.features.column_walks import has_columns
 from tilesmith.scheduler.features.fusion_group import Members, members_of
@@ -73,19 +74,37 @@ class Planner(Pricing):
 
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
-        and the others are not sketched."""
+        or some of many that are alike, and the others are not sketched."""
         known = [self.costs.get(s) for s in segments]
         unknown = [s for s, cost in zip(segments, known, strict=True) if cost is None]
         for segment in unknown:
             self._asked(segment)
         found = sum([cost for cost in known if cost is not None])
         if unknown:
-            for segment in sorted(unknown, key=self._points, reverse=True):
+            in_order = sorted(unknown, key=self._points, reverse=True)
+            for n, segment in enumerate(in_order):
                 if found > most:
+                    return inf
+                if n == 1 and isfinite(most) and found + self._least_of_alone(in_order[1:]) > most:
                     return inf
                 found += self.cost(segment)
             found = sum([self.costs[s] if cost is None else cost for s, cost in zip(segments, known, strict=True)])
         return found if found <= most else inf
+
+    def _least_of_alone(self, segments: Sequence[Segment]) -> float:
+        """The least that stages alone among these segments cost, which are in the order of their points, the most
+        first. Of those that do the same for a point one in so many is sketched: larger ones cost no less."""
+        alone = [self.facts.stages[s.output] for s in segments if len(s.names) == 1]
+        alike: dict[Hashable, list[StageFacts]] = {}
+        for stage in alone if len(alone) >= PARAMS.alone_for_a_bound else ():
+            alike.setdefault(stage.of_a_point, []).append(stage)
+        segment_of, step, least = {s.output: s for s in segments}, PARAMS.alone_for_a_bound, 0.0
+        for stages in alike.values():
+            for first in range(0, len(stages), step) if len(stages) >= step else ():
+                some = stages[first : first + step]
+                as_large = [s for s in some if all(map(ge, s.extents, some[-1].extents))]
+                least += len(as_large) * self.cost(segment_of[some[-1].name])
+        return least
 
     def paper_cost(self, segment: Segment) -> float:
         """The cost of the paper's plan; that of the best plan, about, where there is none."""
