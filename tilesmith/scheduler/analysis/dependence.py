@@ -143,8 +143,10 @@ def way_through(stage: Stage, update: Update, dim: str) -> Way | None:
     system, d = _system(stage, update), stage.dims.index(dim)
     at, domain = system.at[d], {r.name for r in update.domain}
     moving = [(e, c) for e, c in at.terms.items() if any(isinstance(n, Var | Access) for n in walk(e))]
-    (e, step), *others = moving or [(None, 0)]
-    if others or abs(step) != 1 or not isinstance(e, Var) or e.name not in domain:
+    if len(moving) != 1:
+        return None
+    ((e, step),) = moving
+    if abs(step) != 1 or not isinstance(e, Var) or e.name not in domain:
         return None
     if any(n == e for k, i in enumerate(update.at) if k != d for n in walk(i)):
         return None

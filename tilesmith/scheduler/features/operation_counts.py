@@ -257,7 +257,7 @@ def _widen(e: Expr, widest: list[int]) -> bool:
 
 
 def _moving_parts(e: Expr, row: str) -> set[int]:
-    """The parts of `e`, by identity, that differ along a row: the row's dim, what is made of it, and every reduction."""
+    """Parts of `e`, by identity, that differ along a row: the row's dim, what is made of it, and every reduction."""
     found: set[int] = set()
     for node in reversed(list(walk(e))):
         if isinstance(node, Var):
