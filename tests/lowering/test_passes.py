@@ -12,7 +12,7 @@ from support.machines import machine
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.codegen.registry import backend_for
 from tilesmith.scheduler.errors import InternalError
-from tilesmith.scheduler.ir.loop.computations import Computation
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.parser import parse_program
 from tilesmith.scheduler.ir.loop.printer import print_body, print_program
 from tilesmith.scheduler.ir.loop.program import Program
@@ -52,8 +52,8 @@ def blurred(*placements: Placement, **changes: object) -> LoweringUnit:
     return bounded(p, group("x.inner y.inner", placements, **changes))
 
 
-def computations(program: Program) -> list[Computation]:
-    return [s for s in walk(program.body) if isinstance(s, Computation)]
+def computations(program: Program) -> list[Compute | FusedRow]:
+    return [s for s in walk(program.body) if isinstance(s, Compute | FusedRow)]
 
 
 def test_every_pass_says_what_it_expects_and_leaves() -> None:

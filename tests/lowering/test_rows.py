@@ -7,7 +7,7 @@ from support.lowered import group, loaded, pipeline
 from support.lowered_values import assert_lowered_right
 from support.machines import machine
 
-from tilesmith.scheduler.ir.loop.computations import Computation
+from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import If, MutableIndex, Program, Stores
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -32,8 +32,8 @@ def stages(p: Pipeline, g: Group) -> tuple[Program, Program]:
 
 def test_what_a_loop_moves_begins_right_before_the_loop() -> None:
     before, after = stages(P, SLIDING)
-    assert any(isinstance(s, Computation) for s in walk(before.body))
-    assert not any(isinstance(s, Computation) for s in walk(after.body))
+    assert any(isinstance(s, Compute | FusedRow) for s in walk(before.body))
+    assert not any(isinstance(s, Compute | FusedRow) for s in walk(after.body))
     moved = [s for s in walk(before.body) if isinstance(s, MutableIndex)]
     assert [s for s in walk(after.body) if isinstance(s, MutableIndex)] == moved != []
 
