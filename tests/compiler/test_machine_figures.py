@@ -59,7 +59,7 @@ OF = {
         scheduler/features/inlined_places: INLINED_READS
         scheduler/features/interleaved_channels: CHANNELS
         scheduler/frontends/tensors/graph: _CHANNELS
-        scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES LOOKUP_PART
+        scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES PART_BYTES LOOKUP_PART
     """,
     "instructions that the C uses where its compiler says that the machine has them": """
         cost_models/ecm/steps: GATHERED_AT_ONCE
@@ -70,12 +70,13 @@ OF = {
         scheduler/codegen/c/lookup_tables: LONGEST _SIXTEEN
         scheduler/codegen/c/masks: _PREDICATES _LEAST_BYTES _WHOLE_BYTES _LEAST_BITS
         scheduler/ir/loop/program: AVX512_BYTES
-        scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _QUARTER_BYTES
+        scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _SHORT_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS
         scheduler/codegen/c/permutations: _SHORTEST _LONGEST
         scheduler/codegen/c/vector_shifts: _REGISTERS
         scheduler/codegen/c/windows: _SHORTEST _PLACE_BITS
         scheduler/loop_passes/gather_pairing: FOUR_LANES
+        scheduler/loop_passes/lane_order: _LONGEST_BITS _SHORT_BITS _CROSSES
         scheduler/loop_passes/vector_legalization: _PACKED_BITS
         scheduler/features/transposed_reads: SHUFFLED_BYTES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES

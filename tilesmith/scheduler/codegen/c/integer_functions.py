@@ -28,7 +28,7 @@ MULHI = "mulhi"
 PACKED = "packed"
 """Two vectors of integers with a sign as one of half their bits, saturated."""
 PACKED_BY_PARTS = "packed_by_parts"
-"""The same, each part of 16 bytes of its own."""
+"""Two vectors of integers as one of half their bits, saturated, each part of 16 bytes of its own."""
 BINARY = (*EXTREMES, MEAN, *SATURATING, MULHI)
 """Functions of two vectors of one type."""
 LONG_PRODUCT = "product32"
