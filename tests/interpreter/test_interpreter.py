@@ -466,3 +466,27 @@ class TestRegions:
         )  # fmt: skip
         with pytest.raises(ArgumentError, match=message):
             interpret(p, inputs, params, regions)
+
+
+def test_what_an_update_reaches_beyond_what_is_asked_for_has_the_updates_before_it_when_it_is_read() -> None:
+    document = {
+        "format": 1,
+        "name": "reached",
+        "inputs": [{"name": "a", "type": "uint8", "dims": ["x"]}],
+        "stages": [
+            {
+                "name": "f",
+                "dims": ["x", "b"],
+                "value": "int32(0)",
+                "updates": [
+                    {"domain": {"r": [0, 4]}, "at": ["r", "b"], "value": "f(r, b) + 1"},
+                    {"domain": {}, "at": ["x", "int32(a(x)) % 4"], "value": "f(x, int32(a(x)) % 4) * 2"},
+                ],
+            },
+            {"name": "g", "dims": ["x"], "value": "f(f(x, 1) % 2, 3)"},
+        ],
+        "outputs": ["g"],
+        "estimates": {"a": [[0, 4]], "g": [[0, 1]]},
+    }
+    a = Image(np.array([1, 1, 1, 3], np.uint8), (0,))
+    assert interpret(load(document), {"a": a}, {}, {"g": ((0, 1),)})["g"][0].tolist() == [1]

@@ -83,9 +83,11 @@ class _Interpreter(RegionEvaluator):
     def __init__(self, pipeline: Pipeline, inputs: Mapping[str, Image], params: Mapping[str, Scalar]) -> None:
         super().__init__(pipeline, inputs, params)
         self.buffers: dict[str, Buffer] = {}
+        self.computed: dict[str, Box] = {}  # a buffer may be larger: what grew in the middle has no earlier updates
         for name, image in self.images.items():
             box = tuple((m, m + e - 1) for m, e in zip(image.min, image.extent, strict=True))
             self.buffers[name] = Buffer(box, (image.array,))
+            self.computed[name] = box
 
     def check_input(self, image: Input, required: Box) -> None:
         """Raise RegionError unless the image passed covers `required`."""
@@ -97,19 +99,20 @@ class _Interpreter(RegionEvaluator):
 
     def ensure(self, name: str, box: Box) -> Buffer:
         """The values of input or stage `name` over at least `box`."""
-        known = self.buffers.get(name)
-        if known is not None and covers(known.box, box):
-            return known
+        known = self.computed.get(name)
+        if known is not None and covers(known, box):
+            return self.buffers[name]
         if name in self.inputs:
             self.check_input(self.inputs[name], box)
         stage = self.stages[name]
-        box, of_producers = self.demands(stage, hull(None if known is None else known.box, box))
+        box, of_producers = self.demands(stage, hull(known, box))
         for producer, needed in of_producers.items():
             if producer in self.stages:
                 self.ensure(producer, needed)
         self.buffers[name] = self._pure(stage, box)
         for update in stage.updates:
             self._run(stage, update)
+        self.computed[name] = box
         return self.buffers[name]
 
     def cut(self, name: str, box: Box) -> tuple[Array, ...]:
