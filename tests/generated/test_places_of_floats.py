@@ -117,5 +117,5 @@ def test_a_weight_is_of_the_point_that_is_read(at: str, make: Callable[[Pipeline
     np.testing.assert_allclose(got["between"][0], 0.3 * x - 0.7 * y, atol=1e-3)
     floors = re.findall(r"ts_floor_f32x\d+\((\w+?)(?:_f32x\d+)?[(),]", source.code)
     assert floors
-    named = set(re.findall(r" (t_\d+) = ts_opaque_", source.code))  # those that are used besides
+    named = set(re.findall(r" (t_\d+(?:_[ab])?) = ts_opaque_", source.code))  # those that are used besides
     assert set(floors) <= {"ts_opaque", *named}
