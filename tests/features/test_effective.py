@@ -1,4 +1,4 @@
-"""What stages read through those that are inline in them, and for points that are computed together."""
+"""Reads of stages through those that are inline in them, and for points that are computed together."""
 
 from __future__ import annotations
 

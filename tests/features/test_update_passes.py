@@ -218,7 +218,7 @@ def test_passes_that_come_behind_find_all_blocks_under_way(updates: str, rows: l
 
 
 def test_functions_of_vectors_of_an_update_are_what_they_are_made_of() -> None:
-    """What is the same for all of a row is not done for each vector."""
+    """Operations that are the same for all of a row are not done for each vector."""
     value = "f(x, r - 1) * exp(a(x, r)) + sqrt(a(0, r))"
     update = {"domain": {"r": [1, 63]}, "at": ["x", "r"], "value": value}
     document = {

@@ -1,4 +1,4 @@
-"""What is known of the values of stages is found once for each stage, however often it is asked for."""
+"""Ends of the values of stages are found once for each stage, however often they are asked for."""
 
 from __future__ import annotations
 

@@ -26,6 +26,28 @@ def product(value: str, updates: list[dict[str, object]], **inputs: list[str]) -
     )
 
 
+def convolution(size: tuple[int, int], inputs: int, channels: int) -> Pipeline:
+    """A 3 x 3 convolution of planes, with so many channels in and out."""
+    taps = f"sum(a(x + p, y + q, k) * w(p, q, k, c) for k in range({inputs}) for q in range(3) for p in range(3))"
+    return load(
+        {
+            "format": 1,
+            "name": "convolution",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "k"]},
+                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
+            ],
+            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": taps}],
+            "outputs": ["f"],
+            "estimates": {
+                "a": [*([0, n + 2] for n in size), [0, inputs]],
+                "w": [[0, 3], [0, 3], [0, inputs], [0, channels]],
+                "f": [*([0, n] for n in size), [0, channels]],
+            },
+        }
+    )
+
+
 def group_of(pipeline: Pipeline, platform: str) -> Group:
     """The group of the pipeline on two threads."""
     machine = catalog.load(platform).model_copy(update={"threads": 2})
@@ -70,22 +92,7 @@ def test_a_product_of_an_image_with_itself_is_read_by_two_accesses_that_are_know
 
 def test_of_a_convolution_some_rows_have_all_channels_in_turn() -> None:
     """Parts of the image that these rows need stay in the caches; the whole image does not."""
-    taps = "sum(a(x + p, y + q, k) * w(p, q, k, c) for k in range(128) for q in range(3) for p in range(3))"
-    image, out = [[0, 202], [0, 162], [0, 128]], [[0, 200], [0, 160], [0, 128]]
-    pipeline = load(
-        {
-            "format": 1,
-            "name": "convolution",
-            "inputs": [
-                {"name": "a", "type": "float32", "dims": ["x", "y", "k"]},
-                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
-            ],
-            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": taps}],
-            "outputs": ["f"],
-            "estimates": {"a": image, "w": [[0, 3], [0, 3], [0, 128], [0, 128]], "f": out},
-        }
-    )
-    group = group_of(pipeline, "i7-6700")
+    group = group_of(convolution((200, 160), 128, 128), "i7-6700")
     assert group.unroll == ("c",)
     assert group.loops[-2:] == ("c.outer", "y.outer")
     rows = group.tile("y")
@@ -151,25 +158,7 @@ def test_tiles_that_threads_share_divide_the_dim() -> None:
 @pytest.mark.parametrize("channels", [16, 64])
 def test_channels_that_have_rows_of_weights_are_few_and_of_two_vectors(channels: int) -> None:
     """One vector of eleven channels or more, or of all that there are, loads an address for half of its terms."""
-    taps = "sum(a(x + p, y + q, k) * w(p, q, k, c) for k in range(48) for q in range(3) for p in range(3))"
-    pipeline = load(
-        {
-            "format": 1,
-            "name": "convolution",
-            "inputs": [
-                {"name": "a", "type": "float32", "dims": ["x", "y", "k"]},
-                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
-            ],
-            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": taps}],
-            "outputs": ["f"],
-            "estimates": {
-                "a": [[0, 130], [0, 130], [0, 48]],
-                "w": [[0, 3], [0, 3], [0, 48], [0, channels]],
-                "f": [[0, 128], [0, 128], [0, channels]],
-            },
-        }
-    )
-    group = group_of(pipeline, "i7-6700")
+    group = group_of(convolution((128, 128), 48, channels), "i7-6700")
     tile = group.tile("c")
     assert group.unroll == ("c",)
     assert group.vector is not None

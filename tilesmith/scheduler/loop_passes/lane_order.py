@@ -57,7 +57,7 @@ def part_lanes(v: Value) -> int:
 
 
 def interleaved(v: Value, half: int) -> tuple[int, ...]:
-    """Of each part of two registers like `v` the lanes of a half, one of each in turns."""
+    """The lanes of one half of each part of two registers like `v`, one of each register in turns."""
     each, picks = part_lanes(v), list[int]()
     for part in range(0, v.lanes, each):
         for n in range(part + half * each // 2, part + (half + 1) * each // 2):
@@ -160,8 +160,8 @@ class _Orders:
                 return None
 
     def _widened(self, r: Value, a: Value) -> int | None:
-        """Of a conversion to longer elements: an upper half is no instruction of its own, but with a sign, elements are
-        shifted down."""
+        """Instructions that a conversion to longer elements saves: an upper half takes none of its own, but with a
+        sign, elements are shifted down. None where parts cannot be widened."""
         whole = self._is_wide(a) or a.lanes * a.type.bits == self.bits
         if not whole or not a.type.is_integer:
             return None
@@ -169,8 +169,9 @@ class _Orders:
         return made - of if a.type.kind == "uint" else -of
 
     def _narrowed(self, r: Value, a: Value, packs: bool) -> int | None:
-        """Of a conversion to shorter elements, by as many instructions as there are registers less, and each with a
-        permutation where lanes have to be in order. Low bits have to be what `packs`, first."""
+        """Instructions that a conversion to shorter elements saves: it takes as many as there are registers less, each
+        with a permutation where lanes have to be in order. Low bits have to be what `packs`, first. None where parts
+        cannot be packed."""
         if packs and a.type.kind == "uint":
             return None
         less = self._registers(a) - max(1, self._registers(r))

@@ -100,7 +100,7 @@ class _Splitter:
     # sizes ------------------------------------------------------------
 
     def _fits(self, v: Value) -> int:
-        """How many lanes of such a value a register has."""
+        """Lanes of a register for elements of such a value."""
         return min(self.bits // _bits(v), self.most_lanes or self.bits)
 
     def _is_wide(self, v: Value) -> bool:
@@ -373,8 +373,9 @@ def _moved_on(op: ops.Operation, k: int, lanes: int, whole: int) -> ops.Operatio
 
 
 def _moved(m: Index, k: int, n: int, count: int) -> Index:
-    """How far part k of `count` is moved where all are moved by `m`: what the others leave of it is from its lane
-    m - k n on, or up to where the last of all ends if `m` is negative; all of n lanes where others leave nothing."""
+    """The distance by which part k of `count` is moved where all are moved by `m`: the others leave of it what is from
+    its lane m - k n on, or up to where the last of all ends if `m` is negative; all of n lanes where others leave
+    nothing."""
     left = maximum(const(0), minimum(const(n), m - k * n))
     right = minimum(const(0), maximum(const(-n), m + (count - 1 - k) * n))
     return left + right

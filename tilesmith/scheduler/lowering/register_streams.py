@@ -59,7 +59,7 @@ class Stream:
     previous: list[Value] = field(default_factory=list)
 
     def history(self, lanes: int) -> int:
-        """How many vectors before the current one the readers reach."""
+        """Vectors before the current one that the readers reach."""
         return -(-(self.lead - self.least) // lanes)
 
 

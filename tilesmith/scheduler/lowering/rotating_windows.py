@@ -46,7 +46,7 @@ from tilesmith.scheduler.lowering.register_streams import Coordinates, Stream, S
 
 @dataclass(frozen=True, slots=True)
 class RowLoop:
-    """What a fused row computes: the output on the points of `box` (its vectorised dim is the loop), after the
+    """The loop of a fused row: the output on the points of `box` (its vectorised dim is the loop), after the
     stages of `streams`; those of `rings` are stored as well, in the row that is given. Vectors start at `anchor` and
     whole vectors from there; rows of rings have `room` for so many elements more at both ends. Dims of `unroll`
     have constant bounds, and are written out. A row that is computed `seldom` has no loop of whole vectors."""
@@ -88,7 +88,7 @@ Streamed = tuple[Written, tuple[Lane, ...], Value]
 
 
 def grid_start(lo: Index, anchor: Index, lanes: int) -> Index:
-    """Where the vector that holds `lo` begins."""
+    """The start of the vector that holds `lo`."""
     return lo - modulo(lo - anchor, lanes)
 
 
@@ -238,12 +238,12 @@ class _Fused:
         return constraints
 
     def _is_made_here(self, x: Index, k: str) -> bool:
-        """Whether an index is made of what the row itself computes, as data is: ahead of it that is not known."""
+        """True if an index is made of what the row itself computes, as data is: ahead of it that is not known."""
         return any(s != k and s in self.b.depths and s not in self.before for s in x.symbols())
 
     def _inside(self, s: Stream, at: Index) -> list[Index]:
-        """What may not be negative for the vector of `s` at `at` to be whole: it is stored inside of its buffer, and
-        has needed elements only where others may not be computed."""
+        """Indices that may not be negative for the vector of `s` at `at` to be whole: it is stored inside of its
+        buffer, and has needed elements only where others may not be computed."""
         found, end = [], at + (self.lanes - 1)
         if s.stage.name in self.row.rings:
             d = self.row.moving[s.stage.name]
@@ -267,7 +267,7 @@ class _Fused:
             s.within = min(s.within[0], first), max(s.within[1], last)
 
     def margins(self, name: str, box: Box) -> tuple[int, int]:
-        """How far the row of a ring reaches beyond the output's, at both ends."""
+        """The margins of a ring's row beyond the output's, at both ends."""
         lo, hi = box[self.row.moving[name]]
         return (lo - self.lo).const, (hi - self.hi).const
 
@@ -384,7 +384,7 @@ class _Fused:
         store_channels(self.b, stores, box[d] if safe else None)
 
     def _flush(self, last: Index) -> None:
-        """What is held back of the last vectors."""
+        """Stores the elements of the last vectors that are held back."""
         for w in self.written:
             assert w.before is not None
             at = [Lane(self.base + last.scaled(self.lanes), x.pattern) if x.pattern else x for x in w.at]

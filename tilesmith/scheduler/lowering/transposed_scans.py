@@ -437,7 +437,7 @@ class _Tile:
         return cell
 
     def _loaded(self, key: Key) -> list[Value]:
-        """What rows held before the tile, by step."""
+        """The values of rows before the tile, by step."""
         found = self.held.get(key)
         if found is None:
             b, buffer = self.b, self.sources.buffers[key[:2]]

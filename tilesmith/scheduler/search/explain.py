@@ -33,7 +33,7 @@ def to_text(schedule: Schedule, trace: Trace, predicted: Breakdown | None = None
 
 
 def text_of(document: dict[str, Any]) -> str:
-    """What `to_text` writes, of what `to_document` wrote."""
+    """The text of `to_text`, from a document of `to_document`."""
     predicted = document["predicted"]
     breakdown = None if predicted is None else Breakdown.from_document(predicted)
     return _to_text(document["pipeline"], document["degraded"], Trace.from_document(document), breakdown)

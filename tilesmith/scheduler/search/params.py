@@ -30,14 +30,14 @@ class Params:
     """A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
     many groups cost at the edges of rows and of tiles the model knows least of."""
     alone_for_a_bound: int = 8
-    """Of stages alone that do the same for a point, and differ in size, one in so many is sketched to tell that all
-    cost more than they may."""
+    """Stages alone that do the same for a point, and differ in size, of which one is sketched to tell that all cost
+    more than they may."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
     joins_one_by_one: int = 8
     """Joins along a chain of stages that pay one after the other, before several are tried at once."""
     inlined_least_memory_share: float = 0.02
-    """Of the memory of all groups: stages that take less are not tried there."""
+    """A share of the memory of all groups: stages that take less are not tried there."""
 
     # The best k schedules
 

@@ -73,8 +73,9 @@ def _blocks_shared(
 
 
 def _in_pairs(definition: Stage, chosen: list[_Chosen]) -> list[_Chosen]:
-    """The same, but of two scans along rows, one after the other, which may have each block of rows before the next
-    one, none is along the recurrence: blocks are transposed once for both, where each would join its lanes."""
+    """Loops of updates as `chosen`, but of two scans along rows, one after the other, which may have each block of rows
+    before the next one, none is along the recurrence: blocks are transposed once for both, where each would join its
+    lanes."""
     blocks = [replace(of, blocks=True) for of in chosen]
     first = paired_scans(definition, [of.loops(1) for of in blocks])
     return [blocks[n] if {n - 1, n} & first else of for n, of in enumerate(chosen)]

@@ -188,7 +188,7 @@ class Constrained(PartitionSearch):
 
 
 def fixed_explained(fixed: Fixed) -> Iterator[Decision]:
-    """What the caller has decided, stage by stage."""
+    """Decisions of the caller, stage by stage."""
     for name, document in to_document(fixed).items():
         chosen = "; ".join(f"{key} {_words(value)}" for key, value in document.items())
         yield Decision("fixed", name, chosen, "the caller decided it", "fixed decisions")

@@ -42,7 +42,7 @@ class FixedStage:
     attributes: Attributes = ()
 
     def get(self, key: str) -> object:
-        """What is fixed of a primitive, or what it has where that is open."""
+        """The fixed value of a primitive, or its own where that is open."""
         if key in FixedStage.__dataclass_fields__:
             return getattr(self, key)
         return dict(self.attributes).get(key)
