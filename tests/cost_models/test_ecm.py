@@ -650,6 +650,16 @@ def test_sums_beyond_the_registers_are_loaded_and_stored_for_each_term() -> None
     assert (spilled - fit) / 1e3 == pytest.approx(3 / 16 * 100 * 1.5, rel=0.02)
 
 
+@pytest.mark.parametrize(("kind", "cycles"), [("f32", 4.0), ("i32", 1.0)])
+def test_a_point_alone_adds_its_terms_one_after_the_other(kind: str, cycles: float) -> None:
+    """Beside no other that has sums in registers, too: so many products wait for each other."""
+    platform = machine(scalar_cycles=0.1, window_instructions=100.0)
+    of = work(operations=((kind, Operations(add=1000, multiply=1000)),), sums=Sums(4.0, 4, 4, 1000.0), steps=0.0)
+    none, some = (terms(counts(of._replace(singles=n)), platform)["in core"] for n in (0.0, 1e3))
+    instructions = 2002.0  # with a load and a store
+    assert some - none == pytest.approx(1000 * cycles * instructions / (instructions + 100))
+
+
 def test_lanes_that_are_picked_out_of_strides_take_registers_of_sums() -> None:
     platform = machine(load_cycles=0.5, store_cycles=1.0)
     of = work(loads=(Transfer("strided", 4, 100.0, 2),))

@@ -30,7 +30,7 @@ from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, reached, translation
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
-from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step
+from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step, waiting
 from tilesmith.cost_models.interface import MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
@@ -100,7 +100,7 @@ class Ecm:
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
         parts = (work.operations, work.loads, work.stores, work.before)
-        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked, work.sums)
+        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked, work.sums, work.chain.whole)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:
@@ -490,7 +490,7 @@ def waits(counts: GroupCounts, platform: Platform) -> bool:
     works = [s.work for s in counts.stages if s.work is not None]
     steps, times = [step(w, m) for w in works], [_times(w, works) for w in works]
     cycles, instructions = _loop(works, steps, times, m)
-    return _waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > cycles
+    return waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > cycles
 
 
 def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
@@ -513,14 +513,7 @@ def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) 
 def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
     """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
     that do take `chain` cycles one after the other. Of two limits that are alike neither is reached."""
-    return float((cycles**3 + _waiting(chain, instructions, m) ** 3) ** (1 / 3))
-
-
-def _waiting(chain: float, instructions: float, m: Machine) -> float:
-    """Cycles for which a step of so many instructions waits, of which those that wait for each other take `chain`
-    cycles. An instruction begins no earlier than the one leaves that is as far ahead as a core looks: each step as much
-    later than the one before as that is of the chain."""
-    return chain * instructions / (instructions + m.parameters.window_instructions)
+    return float((cycles**3 + waiting(chain, instructions, m) ** 3) ** (1 / 3))
 
 
 def _ends(works: list[Work]) -> Amount:

@@ -53,17 +53,34 @@ def step(work: Work, m: Machine) -> Step:
     """A step of a stage."""
     if work.before is not None:
         return _after(work._replace(before=None), work.before, m)
-    single = m.parameters.scalar_cycles * (
-        sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
-    )
+    scalar = sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
+    single = m.parameters.scalar_cycles * scalar
     row = m.row + _indices(work, m)
     held, spills = _held(work, m), _spills(work, m)
     if work.lanes == 1:
-        return Step(single, 0.0, single, held, spills, row, 0.0, single / m.parameters.scalar_cycles)
+        return Step(single, 0.0, single, held, spills, row, 0.0, scalar)
+    single = max(single, waiting(_chain_alone(work, m), scalar, m))
     near = (
         CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work.lanes, m) for t in work.loads if t.way in ROWS)
     )
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+
+
+def waiting(chain: float, instructions: float, m: Machine) -> float:
+    """Cycles for which a step of so many instructions waits, of which those that wait for each other take `chain`
+    cycles. An instruction begins no earlier than the one leaves that is as far ahead as a core looks: each step as much
+    later than the one before as that is of the chain."""
+    return chain * instructions / (instructions + m.parameters.window_instructions)
+
+
+def _chain_alone(work: Work, m: Machine) -> float:
+    """Cycles of the chain of a point that is computed alone: terms that it has registers for beside other points are
+    added one after the other."""
+    if work.sums is None:
+        return work.chain.whole
+    of = m.core.latency_cycles
+    floats = any(name.startswith("f") for name, _ in work.operations)
+    return max(work.chain.whole, work.sums.terms * (of.float_sum if floats else of.integer_sum))
 
 
 def pass_cycles(p: Pass, m: Machine) -> float:
