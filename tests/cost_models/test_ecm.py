@@ -582,9 +582,9 @@ def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)
 
 
-def down_a_column(apart: float, rows: float, core: Core = ORDINARY) -> float:
+def down_a_column(apart: float, rows: float, core: Core = ORDINARY, padded: bool = False) -> float:
     """The time of a stage that reads a column, each line again in every row, where its lines do not stay."""
-    column = Column(apart, rows, 4e6)
+    column = Column(apart, rows, 4e6, padded)
     of = work(columns=(column,), working=(rows * 64,), loaded=(4e6 * 64, 4e6 * 4))
     return sum(terms(counts(of, working=(rows * 64,)), with_core(core)).values())
 
@@ -593,6 +593,11 @@ def down_a_column(apart: float, rows: float, core: Core = ORDINARY) -> float:
 def test_columns_of_rows_a_power_of_two_apart_cost_more(rows: float) -> None:
     assert down_a_column(8192, rows) > 1.5 * down_a_column(8192 + 64, rows)
     assert down_a_column(8192 + 64, rows) == pytest.approx(down_a_column(8192 + 192, rows))
+
+
+def test_padded_columns_share_no_sets() -> None:
+    """However far apart the program says that their rows are."""
+    assert down_a_column(8192, 60, padded=True) == pytest.approx(down_a_column(8192 + 64, 60))
 
 
 def test_short_columns_stay() -> None:

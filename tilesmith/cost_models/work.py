@@ -108,11 +108,12 @@ class Pass(NamedTuple):
 
 class Column(NamedTuple):
     """Rows of an image, so many bytes `apart`, of each of which the innermost loop of a stage touches an element before
-    it touches their next ones; `touched`: elements in all."""
+    it touches their next ones; `touched`: elements in all. Those that are `padded` share no sets of caches."""
 
-    apart: float
+    apart: Amount
     rows: Amount
     touched: Amount
+    padded: bool = False
 
 
 class SideBySide(NamedTuple):

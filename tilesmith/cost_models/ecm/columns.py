@@ -20,8 +20,10 @@ from tilesmith.platforms import Cache
 
 def reached(column: Column, cache: Cache) -> Amount:
     """The share of the sets of a cache that the lines of a column are in, at most."""
+    if column.padded:
+        return 1.0
     sets = max(1, cache.size_bytes // (cache.ways * cache.line_bytes))
-    period, drift = _period(column.apart, sets, cache.line_bytes)
+    period, drift = _period(float(column.apart), sets, cache.line_bytes)
     return smallest(1.0, (period + column.rows * drift) / sets)
 
 
@@ -48,7 +50,7 @@ def translation(columns: tuple[Column, ...], m: Machine) -> Amount:
     has entries."""
     total: Amount = 0.0
     for column in columns:
-        pages = column.rows * min(1.0, column.apart / m.core.pages.page_bytes)
+        pages = column.rows * smallest(1.0, column.apart / m.core.pages.page_bytes)
         cycles: Amount = 0.0
         for level in m.core.pages.tlb:
             cycles = chosen(pages > level.entries, level.missed_cycles, cycles)

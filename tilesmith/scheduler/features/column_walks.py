@@ -6,26 +6,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from tilesmith.cost_models.amounts import Amount, largest
+from tilesmith.cost_models.amounts import Amount, chosen, largest
 from tilesmith.cost_models.work import Column, SideBySide
 from tilesmith.scheduler.features.execution_mode import Run
 from tilesmith.scheduler.features.fusion_group import Effective, Members
-from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
+from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Counter
 from tilesmith.scheduler.features.pipeline_features import StageFacts
 from tilesmith.scheduler.features.reads import Read
 
 
 def columns(
-    members: Members, reads: Effective, run: Run, points: Amount, rows: Amount, block: Callable[[Read], int]
+    counter: Counter, reads: Effective, run: Run, points: Amount, rows: Amount, block: Callable[[Read], int]
 ) -> tuple[Column, ...]:
-    """The columns of what a stage reads from outside of its group, of so many `points` in so many `rows`; blocks of a
-    read are touched at once."""
+    """The columns of what a stage reads, of so many `points` in so many `rows`: across those of what comes from outside
+    of its group, of which blocks are touched at once, and along those of all that long reductions go through."""
     found = []
-    for read, bytes_apart, rate in _across(members, reads.reads, run.row):
+    for read, bytes_apart, rate in _across(counter.members, reads.reads, run.row):
         length = largest(1.0, points / largest(rows, 1.0))
         found.append(Column(bytes_apart * max(1.0, rate), length * min(1.0, rate), points * read.points / block(read)))
-    for bytes_apart, terms, vectors in _summed(members, reads.reads, run):
-        found.append(Column(bytes_apart, terms, points * vectors))
+    for producer, apart, terms, vectors in _summed(counter, reads.reads, run):
+        beyond = apart > max(SMALL_EXTENT, run.lanes)  # else rows are read in the order of memory
+        size, local = producer.bytes_per_point, counter.members.is_local(producer.name)
+        found.append(Column(apart * size, chosen(beyond, terms, 1.0), points * chosen(beyond, vectors, 0.0), local))
     return tuple(found)
 
 
@@ -83,17 +85,15 @@ def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Itera
                 yield read, producer.apart[dim] * producer.bytes_per_point, abs(float(span.rate))
 
 
-def _summed(members: Members, reads: tuple[Read, ...], run: Run) -> Iterator[tuple[int, int, float]]:
-    """Walks of vector reads over the rows of an image that a reduction goes through: the bytes from one row to the
-    next, the number of rows, and how often a point comes to another one."""
+def _summed(counter: Counter, reads: tuple[Read, ...], run: Run) -> Iterator[tuple[StageFacts, Amount, float, float]]:
+    """Walks of vector reads over the rows of a producer that a reduction goes through: the producer, the elements from
+    one row to the next, the number of rows, and how often a point comes to another one."""
     for read in reads if run.row is not None else ():
-        if members.is_local(read.producer) or read.looked_up:
-            continue
         spans = read.roughly
-        if not all(s.known for s in spans) or not any(s.var == run.row for s in spans):
+        if read.looked_up or not all(s.known for s in spans) or not any(s.var == run.row for s in spans):
             continue
-        producer = members.facts.stages[read.producer]
+        producer = counter.members.facts.stages[read.producer]
         for dim, span in zip(producer.dims, spans, strict=True):
             if span.var is None and span.extent(1) > SMALL_EXTENT and producer.apart[dim] > SMALL_EXTENT:
-                terms, together = span.extent(1), read.points / prod(s.extent(1) for s in spans)
-                yield producer.apart[dim] * producer.bytes_per_point, terms, together * terms / run.lanes
+                terms, together = float(span.extent(1)), read.points / prod(s.extent(1) for s in spans)
+                yield producer, counter.apart(read.producer, dim), terms, together * terms / run.lanes

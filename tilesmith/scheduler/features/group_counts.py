@@ -253,6 +253,21 @@ class Counter:
             return self.extents(axis, lines)[0]
         return self.extents(axis, lines)[2]
 
+    def apart(self, name: str, dim: str) -> Amount:
+        """Elements from one place to the next along a dim of a stage, as it lies in memory: of the group's own buffers,
+        as far as they are kept."""
+        facts = self.members.facts.stages[name]
+        if not self.members.is_local(name):
+            return float(facts.apart[dim])
+        found: Amount = 1.0
+        folded = self.buffer(name)[0]
+        for before in facts.storage[: facts.storage.index(dim)]:
+            dims, free = by_dim(self.members, {before: self.members.follows[name][before]}, facts)
+            for along, lines in dims.items():
+                found = found * self._extent(name, self.nest.axes[along], lines, folded)
+            found = found * float(free)
+        return found
+
     def _sliding(self, name: str) -> int:
         """Position of the loop that slides, and that a ring folds along: the outermost one inside the store level."""
         return self.levels[name].store - 1

@@ -115,9 +115,9 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
     passes = update_passes(group, name, run) if facts.passes else ()
     across: tuple[Column, ...] = ()
     if not facts.updates:
-        across = columns(group.members, reads, run, points, rows, lambda r: group.layers.block(name, r, run))
+        across = columns(group.counter, reads, run, points, rows, lambda r: group.layers.block(name, r, run))
     elif any(p.gathered for p in passes):
-        across = columns(group.members, reads, run, points, rows, lambda r: 1)
+        across = columns(group.counter, reads, run, points, rows, lambda r: 1)
     return Work(
         group.is_fused(name) or is_output,
         run.lanes,
