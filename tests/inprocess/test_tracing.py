@@ -124,6 +124,8 @@ def test_what_defines_no_pipeline_is_told() -> None:
         brighter(PHOTO, photo=PHOTO)
     with pytest.raises(ts.ArgumentError, match="unexpected keyword"):
         brighter(PHOTO, gian=1.0)
+    with pytest.raises(ts.ArgumentError, match=r"argument 'photo' has the shape \(0, 30\) and no elements"):
+        brighter(PHOTO[:0])
     with pytest.raises(ts.ArgumentError, match="argument 'photo' is an array of complex128"):
         brighter(PHOTO.astype(complex))
     with pytest.raises(TraceError, match="returns Term, not the stages"):

@@ -321,6 +321,12 @@ def test_texts(code: str, text: str | bytes, yaml: bool | None, limits: dict[str
     assert code in [p.code for p in text_problems(text, yaml, **limits)]
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "Infinity"])
+def test_a_number_that_is_none_is_found_where_it_stands(number: str) -> None:
+    (problem,) = text_problems(f'{{"a": [1, {{"b": {number}}}], "c": NaN, "c": 2}}', False)
+    assert (problem.code, problem.pointer) == ("bad_number", "/a/1/b")
+
+
 def test_the_tables_have_every_code() -> None:
     assert {code for code, *_ in TABLE} | {code for code, *_ in TEXTS} == set(CODES)
 

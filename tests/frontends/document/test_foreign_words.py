@@ -134,7 +134,13 @@ def test_what_is_no_name_is_not_taken_for_one_with_the_same_letters() -> None:
     document = _document("hypot(img(x, y), img(x, y))")
     document["inputs"].append({"name": "photo", "type": "uint8", "dims": ["x", "y"]})
     assert [p.hint for p in _problems(document)] == ["write sqrt(a * a + b * b)"]
-    for wrong, hint in (("qqq(x, y)", None), ("phtoo(x, y)", "photo"), ("phot(x, y)", "photo"), ("mni(1, 2)", "min")):
+    for wrong, hint in (
+        ("qqq(x, y)", None),
+        ("PHOTO(x, y)", "photo"),
+        ("phtoo(x, y)", "photo"),
+        ("phot(x, y)", "photo"),
+        ("mni(1, 2)", "min"),
+    ):
         document["stages"][0]["value"] = wrong
         assert [p.hint for p in _problems(document)] == [hint and f"did you mean {hint!r}?"]
 
@@ -148,3 +154,15 @@ def test_bools_that_are_multiplied_and_loops_over_pairs() -> None:
         assert "`a if condition else b`" in problem.hint
     (problem,) = _problems(_document("sum(img(x + i, y + j) for i, j in range(3))"))
     assert problem.hint == "write `for i in range(n) for j in range(m)`"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("img(x, y) > 1 ? 2 : 3", "write select(condition, a, b)"),
+        ("float32(img(x, y)) ^ 2", "a power is pow(a, b), or a ** b"),
+        ("float32(img(x, y)) & 1", "compare first, as (a > 0) & (b > 0)"),
+    ],
+)
+def test_operators_of_other_languages_are_told_with_what_they_are_here(value: str, hint: str) -> None:
+    assert [p.hint for p in _problems(_document(value))] == [hint]

@@ -136,6 +136,13 @@ def test_a_term_is_neither_true_nor_false() -> None:
             wrong()
 
 
+def test_a_function_of_numbers_or_a_slice_is_told_what_there_is_for_points() -> None:
+    with pytest.raises(TypeError, match="'x' has no value yet: functions of points are in"):
+        math.exp(x)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a slice cannot be an index"):
+        Stage("row")[x, 1:3]
+
+
 def test_a_term_cannot_be_unpacked() -> None:
     pair = Stage("pair")
     with pytest.raises(TypeError):

@@ -186,12 +186,14 @@ class TracedPipeline:
 
 
 def _image(value: Any, name: str) -> Array:
-    if type(value) is np.ndarray and value.dtype in _TYPES:
+    if type(value) is np.ndarray and value.dtype in _TYPES and value.size:
         return value
     what = f"argument {name!r}"
     array = as_array(np.asarray(value) if isinstance(value, list | tuple) else value, what)
     if array.dtype.newbyteorder("=") not in _TYPES:
         raise ArgumentError(f"{what} is an array of {array.dtype}: pass one of {', '.join(TYPES)}")
+    if not array.size:
+        raise ArgumentError(f"{what} has the shape {array.shape} and no elements: pass one with some")
     return array
 
 

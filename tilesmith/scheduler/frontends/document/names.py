@@ -40,5 +40,7 @@ def close_to(name: str, known: Iterable[str]) -> str | None:
     """A hint that offers the nearest known name, if one is near."""
     # Of names of about the same length, and not of thousands: comparing costs more than looking.
     alike = islice((k for k in known if abs(len(k) - len(name)) <= 3), 100)
-    matches = get_close_matches(name[:64], list(alike), n=1, cutoff=ALIKE)
+    names = list(alike)
+    matches = [k for k in names if k.casefold() == name.casefold()]
+    matches = matches or get_close_matches(name[:64], names, n=1, cutoff=ALIKE)
     return f"did you mean {matches[0]!r}?" if matches else None

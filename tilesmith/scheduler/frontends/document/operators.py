@@ -54,7 +54,8 @@ def binary(b: Context, node: ast.BinOp, left: Value, right: Value) -> Expr | Non
     kind = first.type
     if op in ("&", "|", "^"):
         if kind.is_float:
-            b.problem("type_error", f"'{op}' needs integers or bools, not {kind}.", node)
+            hint = "a power is pow(a, b), or a ** b" if op == "^" else "compare first, as (a > 0) & (b > 0)"
+            b.problem("type_error", f"'{op}' needs integers or bools, not {kind}.", node, hint)
             return None
     elif op == "/" and not kind.is_float:
         hint = "write // for integers, or convert with float32(...)"

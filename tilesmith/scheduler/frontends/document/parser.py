@@ -111,7 +111,8 @@ def _foreign(char: str, column: int) -> _Found:
     if char in "\"'":
         return "unsupported_syntax", "Strings are not part of the language.", column, None
     if char in "{}:;@#\\`$?":
-        return "unsupported_syntax", f"{char!r} is not part of the language.", column, None
+        hint = "write select(condition, a, b)" if char == "?" else None
+        return "unsupported_syntax", f"{char!r} is not part of the language.", column, hint
     return "syntax_error", f"The character {char!a} cannot occur in an expression.", column, None
 
 

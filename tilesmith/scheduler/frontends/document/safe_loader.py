@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -23,6 +24,11 @@ def read_json(text: str | bytes, limits: Limits) -> Any:
     """The value of JSON text. Raises DocumentError."""
     decoded = _decode(text, limits.document_bytes)
     twice: list[tuple[dict[str, Any], str]] = []
+    constants: list[str] = []
+
+    def constant(name: str) -> float:
+        constants.append(name)
+        return float(name)
 
     def object_(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
@@ -35,7 +41,7 @@ def read_json(text: str | bytes, limits: Limits) -> Any:
         return result
 
     try:
-        value = json.loads(decoded, object_pairs_hook=object_, parse_constant=_no_constant)
+        value = json.loads(decoded, object_pairs_hook=object_, parse_constant=constant)
     except json.JSONDecodeError as error:
         _fail("bad_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", column=None)
     except RecursionError:
@@ -43,6 +49,9 @@ def read_json(text: str | bytes, limits: Limits) -> Any:
     except ValueError:  # Python's limit of digits
         _fail("bad_number", "A number has too many digits.")
     _depth(value, limits)
+    if constants:
+        places = (where for item, where in _items(value) if isinstance(item, float) and item - item != 0)
+        _fail("bad_number", "A number is NaN or infinite.", pointer_=next(places, ""))
     if twice:
         raise DocumentError(tuple(_duplicates(value, twice)))
     return value
@@ -168,10 +177,6 @@ def _decode(text: str | bytes, most: int) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _no_constant(name: str) -> NoReturn:
-    _fail("bad_number", f"{name} is not a number.")
-
-
 def _depth(value: Any, limits: Limits) -> None:
     level, depth = [value], 0
     while level:
@@ -191,19 +196,24 @@ def _duplicates(root: Any, twice: list[tuple[dict[str, Any], str]]) -> list[Prob
     wanted: dict[int, list[str]] = {}
     for owner, key in twice:
         wanted.setdefault(id(owner), []).append(key)
-    found: list[Problem] = []
+    return [
+        Problem("duplicate_key", where + pointer(key), f"The key {ascii(key)[:60]} is there twice.")
+        for item, where in _items(root)
+        if isinstance(item, dict)
+        for key in wanted.get(id(item), ())
+    ]
+
+
+def _items(root: Any) -> Iterator[tuple[Any, str]]:
+    """All values of the tree, each with its place."""
     stack: list[tuple[Any, str]] = [(root, "")]
     while stack:
         item, where = stack.pop()
+        yield item, where
         if isinstance(item, dict):
-            for key in wanted.get(id(item), ()):
-                found.append(
-                    Problem("duplicate_key", where + pointer(key), f"The key {ascii(key)[:60]} is there twice.")
-                )
             stack.extend((child, where + pointer(key)) for key, child in item.items())
         elif isinstance(item, list):
             stack.extend((child, f"{where}/{i}") for i, child in enumerate(item))
-    return found
 
 
 def _fail(code: str, message: str, pointer_: str = "", column: int | None = None) -> NoReturn:

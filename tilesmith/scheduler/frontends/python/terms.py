@@ -54,6 +54,12 @@ class Term:
     def __bool__(self) -> bool:
         raise TypeError(f"{self.text!r} has no value yet: combine conditions with & | ~, choose with select(c, a, b)")
 
+    def __float__(self) -> float:
+        raise TypeError(
+            f"{self.text!r} has no value yet: functions of points are in tilesmith.language (exp, sqrt, ...), and "
+            "types convert, as float32(...)"
+        )
+
     __hash__ = object.__hash__
 
     def __array_ufunc__(self, ufunc: Ufunc, method: str, *inputs: object, **options: object) -> object:
@@ -271,6 +277,8 @@ def as_term(value: object) -> Term:
         if not math.isfinite(number):
             raise ValueError(f"{number} cannot be written in a pipeline")
         text = repr(number)
+    elif isinstance(value, slice):
+        raise TypeError("a slice cannot be an index: a stage says what one point is, and rsum() adds up several")
     else:
         raise TypeError(f"{value!r} cannot be part of an expression")
     return Term(text, UNARY if text.startswith("-") else ATOM)
