@@ -124,6 +124,23 @@ def test_a_stage_is_computed_once_a_vector() -> None:
     assert sum(isinstance(s, Assign) for s in whole.body) >= 1
 
 
+def test_a_row_of_whole_vectors_at_every_size_has_no_code_for_its_ends() -> None:
+    """That of a block, of which the reader's coordinates have remainders."""
+    h = {"name": "h", "dims": ["i", "bx", "y"], "value": "f(bx * 8 + i, y) * 2"}
+    g = {"name": "g", "dims": ["i", "bx", "y"], "value": "h(i, bx, y) + 1"}
+    block = {"name": "block", "dims": ["i", "bx", "y"], "value": "g(i, bx, y) + g(i, bx, y + 1)"}
+    p = loaded(h, g, block, {"name": "out", "dims": ["x", "y"], "value": "block(x % 8, x // 8, y)"}, extents=(64, 8))
+    rows = Placement("g", "i.inner", "bx.inner", storage="registers", vector=Vector("i", LANES))
+    loops = ("i.inner", "bx.inner", "y.inner")
+    groups = [
+        Group("h", loops, (), None, Vector("i", LANES), (), ()),
+        Group("block", loops, (), None, Vector("i", LANES), (), (rows,)),
+        group("x.inner y.inner"),
+    ]
+    assert not any(isinstance(s, PeeledLoop) for s in walk(program_of(p, groups).body))
+    assert_lowered_right(p, groups, ((0, 24), (0, 3)), ((3, 1), (1, 1)), sizes=SIZE)
+
+
 @pytest.mark.parametrize("anchor", [-3, 0, 5])
 def test_the_vector_that_holds_a_point(anchor: int) -> None:
     for lo in range(-20, 20):
