@@ -75,6 +75,18 @@ def test_sums_of_a_tile_fit_the_registers_and_do_not_wait_for_themselves() -> No
         assert 8 <= vectors < platform.vector_registers - 1
 
 
+def test_sums_that_are_longer_than_what_is_stored_fit_the_registers_too() -> None:
+    """A vector of the bytes that they become takes four of the sums' registers."""
+    value = "sat_uint8(sum(int32(a(k, i)) * int32(b(j, k)) for k in range(512)) >> 7)"
+    inputs = [{"name": n, "type": "uint8", "dims": dims} for n, dims in (("a", ["k", "i"]), ("b", ["j", "k"]))]
+    stages = [{"name": "c", "dims": ["j", "i"], "value": value}]
+    sizes = {"c": [[0, 384], [0, 384]]}
+    of = load({"format": 1, "name": "bytes", "inputs": inputs, "stages": stages, "outputs": ["c"], "estimates": sizes})
+    platform = catalog.load("epyc-9655")
+    points, lanes = tile_of(group_of(of, "epyc-9655"))
+    assert points * lanes * 4 // platform.vector_bytes < platform.vector_registers
+
+
 def test_an_update_and_a_sum_have_the_same_schedule() -> None:
     update = {"domain": {"k": [0, 512]}, "at": ["j", "i"], "value": "c(j, i) + a(k, i) * b(j, k)"}
     summed = product("sum(a(k, i) * b(j, k) for k in range(512))", [], a=["k", "i"], b=["j", "k"])

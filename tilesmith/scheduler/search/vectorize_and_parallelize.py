@@ -125,7 +125,7 @@ def _vector_of_output(
     output = members.facts.stages[members.output]
     if dim_of(order.loops[order.unrolled]) != output.row:
         return None
-    if order.vectors > 1:
+    if order.vectors:
         one = vector_of(output, computed_bytes, platform)
         return None if one is None else Vector(one.dim, one.lanes * order.vectors)
     if fused:

@@ -36,8 +36,8 @@ class LoopOrder:
     of `whole` are those that an update does not keep in place: nothing can be computed inside a loop with one of theirs
     around it.
 
-    A step of the loop over vectors has so many `vectors` of each point (see `search.ecm.register_tiles` and
-    `search.ecm.moves.two_vectors_a_step`).
+    A step of the loop over vectors has so many `vectors` of a register of each point (see `search.ecm.register_tiles`
+    and `search.ecm.moves.two_vectors_a_step`); 0: one that is as wide as what is stored or computed wants it.
 
     `innermost` is the position of the innermost real loop, `least` the first that may be a level; `vectorised` is
     whether the innermost loop that is not unrolled runs along memory.
@@ -48,7 +48,7 @@ class LoopOrder:
     whole: frozenset[str] = frozenset()
     vectorised: bool = True
     rows: tuple[tuple[str, int], ...] = ()
-    vectors: int = 1
+    vectors: int = 0
     innermost: int = field(init=False)
     least: int = field(init=False)
     intra_loops: tuple[str, ...] = field(init=False)
