@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.small_pipelines import E, F, chain, pipeline, stage, summed, x, y
 
-from tilesmith.scheduler.features.fusion_group import effective, members_of
+from tilesmith.scheduler.analysis.access_functions import hull, span_of, variable
+from tilesmith.scheduler.features.fusion_group import effective, members_of, told_apart
 from tilesmith.scheduler.features.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.expressions import Var
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -33,3 +34,12 @@ def test_what_all_points_together_read_is_loaded_once_however_far_apart_its_plac
     members = members_of(gather(normalise(of)), "out", ("out",))
     found = {r.producer: r.points for r in effective(members, frozenset(), {"c": 4})["out"].reads}
     assert found == {"input": 5 * 8 / 4, "weights": 5 * 8}
+
+
+def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> None:
+    """Of eight rows each second reads one after the other: which of two neighbours read the same is not known."""
+    halves = span_of((y // 2).e, {"y": variable("y")})
+    assert [told_apart(halves, n) for n in (1, 2, 8)] == [1, 2, 8]
+    assert halves.extent(8) == 5
+    two = hull(halves, span_of((y // 2 + 1).e, {"y": variable("y")}))
+    assert [told_apart(two, n) for n in (1, 2, 8)] == [two.extent(1), 2 * two.extent(1), 2 * (two.extent(1) + 3)]

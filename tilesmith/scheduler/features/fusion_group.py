@@ -248,7 +248,7 @@ def _side_by_side(members: Members, name: str, unrolled: Mapping[str, int]) -> d
     if name == members.output or not unrolled:
         return dict(unrolled)
     spans = members.follows[name].items()
-    return {d: s.extent(unrolled[s.var]) for d, s in spans if s.known and s.var is not None and s.var in unrolled}
+    return {d: told_apart(s, unrolled[s.var]) for d, s in spans if s.known and s.var is not None and s.var in unrolled}
 
 
 def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: Mapping[str, int]) -> Effective:
@@ -302,12 +302,22 @@ def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
     return read.shared(_positions(producer, read.spans, unrolled))
 
 
+def told_apart(span: Span, points: int) -> int:
+    """The elements that so many neighbouring iterations touch, as their code tells them apart: of an index such as
+    `y // 4` it does not know where among four the first of them is, so that each fourth follows the same line."""
+    lines = min(points, span.rate.denominator)
+    if lines == 1:
+        return span.extent(points)
+    step = int(abs(span.rate) * span.rate.denominator)
+    return lines * min(-(-points // lines) * span.extent(1), step * (-(-points // lines) - 1) + span.extent(1))
+
+
 def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int]) -> float:
     """Elements of a producer that a point needs of those that the points together read."""
     positions = 1.0
     for dim, span in zip(producer.dims, spans, strict=True):
         if span.known:
-            positions *= span.extent(1 if span.var is None else unrolled.get(span.var, 1))
+            positions *= told_apart(span, 1 if span.var is None else unrolled.get(span.var, 1))
         elif producer.extent(dim) <= FEW:
             positions *= producer.extent(dim)
         else:

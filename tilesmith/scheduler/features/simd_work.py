@@ -4,7 +4,7 @@ through the caches (`layers`). Beside the counts of `features.group_counts`, for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, prod
 from typing import TypeAlias
 
 from tilesmith.cost_models.amounts import Amount
@@ -101,6 +101,7 @@ def _of_stage(group: RunningGroup, counts: StageCounts) -> StageCounts:
 
 
 def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bool) -> Work:
+    points = points * _told_apart(group, name)
     rows, steps, singles = vectors_of_rows(group, name, run, points)
     typed, loads, stores, before = point_code(group, name, run)
     if streamed and group.one_loop:  # a vector of memory is put together of two
@@ -149,6 +150,16 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         walked=rows_walked(group, name, run),
         sums=sums_held(group, name),
     )
+
+
+def _told_apart(group: RunningGroup, name: str) -> float:
+    """The points of a stage in registers that the code of several points of the output computes, over those that these
+    need (see `fusion_group.told_apart`)."""
+    if name not in group.registers:
+        return 1.0
+    follows, together = group.members.follows[name], group.reads[group.members.output].apart
+    spans = ((n, follows[d]) for d, n in group.reads[name].apart.items())
+    return prod(n / s.extent(together[s.var]) for n, s in spans if s.var is not None)
 
 
 def _asking(group: RunningGroup, name: str, run: Run, points: Amount, work: Work) -> Work:
