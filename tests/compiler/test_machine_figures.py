@@ -110,7 +110,7 @@ OF = {
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER WRITTEN_TOGETHER
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
-        scheduler/lowering/updates: SHARED_POINTS
+        scheduler/lowering/updates: SHARED_POINTS STEPS_TOGETHER
         scheduler/ir/pipeline/integer_functions: _DOUBLED
         scheduler/rewrites/interleave_updates: ALONG_ROWS ACROSS
     """,

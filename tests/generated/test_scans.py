@@ -300,6 +300,35 @@ def test_the_least_of_a_path_is_worked_out_once_for_all_costs() -> None:
         np.testing.assert_array_equal(got["f"][0], expected)
 
 
+STRIPS = {
+    "down": ((ALONG_Y, "f(x, r - 1) * 3 + input(x, r)"),),
+    "where": ((ALONG_Y | {"where": "input(x, r) % 3 > 0"}, "max(f(x, r - 1), f(x, r)) + input(x, r)"),),
+    "up, two steps back": (
+        (
+            {"domain": {"r": [2, "input.extent.y - 2"]}, "at": ["x", "input.extent.y - 1 - r"]},
+            "f(x, input.extent.y - r) * 5 - f(x, input.extent.y + 1 - r) + input(x, input.extent.y - 1 - r)",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(STRIPS))
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+def test_scans_down_strips_take_steps_together(case: str, vector_bytes: int) -> None:
+    of = scans(BYTES, "int32(input(x, y))", *STRIPS[case])
+    made = compile_pipeline(of, machine(vector_bytes=vector_bytes))
+    assert re.search(r"r_\d+ \+= [48]\)", made.source.code)
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    for height in (1, 2, 8, 9, 10, 11, 17, 18, 40):
+        image = Image(np.random.default_rng(7).integers(0, 256, (height, 37)).astype("uint8"), (0, 0))
+        region = ((0, 37), (0, height))
+        (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+        with threads(2):
+            status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
+        assert status == 0
+        np.testing.assert_array_equal(got["f"][0], expected)
+
+
 def test_threads_have_strips_of_rows_that_scans_go_along_side_by_side() -> None:
     of = CASES["distances"]
     made = compile_pipeline(of, machine(vector_bytes=16, threads=16))

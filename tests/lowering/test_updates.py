@@ -12,7 +12,7 @@ from support.lowered_values import assert_lowered_right
 
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.schedule.schedule import Group, UpdateLoops, Vector
+from tilesmith.scheduler.ir.schedule.schedule import Group, Tile, UpdateLoops, Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.updates import left_to_values
 
@@ -221,6 +221,42 @@ def test_updates_ask_for_the_next_row_pages_further(width: int, height: int, ste
     p = stage(update(value, ["x", "r"], r=[1, "f.extent.y - 1"]), extents=(width, height))
     made = body(p, [scheduled(UpdateLoops(("x", "r"), Vector("x", 8)))])
     assert made.count("prefetch") == asked
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "strip", "own", "steps"),
+    [
+        (1600, 1000, 800, False, 8),
+        (2048, 1000, 1024, False, 4),
+        (1600, 1000, None, False, 1),
+        (1600, 30, 800, False, 1),
+        (96, 1000, 48, True, 1),
+    ],
+)
+def test_vectors_take_steps_of_a_scan_together_where_rows_are_torn(
+    width: int, height: int, strip: int | None, own: bool, steps: int
+) -> None:
+    """Fewer of rows that share sets of a cache; one of whole rows, of few, and of what is in the second level."""
+    read = "out(x, r)" if own else "f(x, r)"
+    p = stage(update(f"out(x, r - 1) * 0.5 + {read}", ["x", "r"], r=[1, "f.extent.y - 1"]), extents=(width, height))
+    loops = UpdateLoops(("x", "r"), Vector("x", 8))
+    tiled = {} if strip is None else {"tiles": (Tile("x", strip),)}
+    of = group("x.inner y.inner x.outer" if tiled else "x.inner y.inner", updates=(loops,), **tiled)
+    made = body(p, [of], vector_bytes=32)
+    assert re.findall(r"for r_0 = .* step (\d)", made) == [str(steps)]
+    assert_lowered_right(p, [of], WHOLE, sizes=SIZE)
+
+
+def test_steps_together_are_in_registers_for_the_next_ones() -> None:
+    p = stage(
+        update("out(x, r - 1) * 0.5 - out(x, r - 2) + f(x, r)", ["x", "r"], r=[2, "f.extent.y - 2"]),
+        extents=(1600, 1000),
+    )
+    of = group("x.inner y.inner x.outer", tiles=(Tile("x", 800),), updates=(UpdateLoops(("x", "r"), Vector("x", 8)),))
+    (vectors,) = re.findall(r"for r_0 = .*?for x_step.*?}", body(p, [of], vector_bytes=32), re.DOTALL)
+    assert (vectors.count("load out"), vectors.count("load f")) == (3, 8)
+    for rows in (2, 9, 10, 11, 18, 19):
+        assert_lowered_right(p, [of], ((0, 24), (0, rows)), sizes={"f": ((0, 24), (0, rows))})
 
 
 def test_blocks_of_scans_that_ask_ahead_are_right() -> None:

@@ -74,6 +74,7 @@ class Evaluator(Evaluation):
     registers. With `exact` clamps stay as they are, lane by lane; with `safe` loads stay inside their buffers
     whatever the lane, but those of stages that are `roomy`: their memory has all lanes that are neighbours. `moved` is
     how far the vector is moved to the left, where it goes past the caches. `across` has what is read across rows.
+    `written` is what has just been written of `own`, by component and place, and is there still.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Evaluator(Evaluation):
         self.base_depth = builder.depth if axis is None else axis.depth - 1
         self.moved = moved
         self.across = across
+        self.written: dict[tuple[int, tuple[Lane, ...]], Value] = {}
         self._inlined = 0
 
     # values ------------------------------------------------------------
@@ -311,6 +313,8 @@ class Evaluator(Evaluation):
                 values = [self.value(value, self._frame_of(stage, c)) for c in classes]
                 return spread(self, values, max(len(lane.pattern or ()) for lane in lanes))
             return self.value(value, self._frame_of(stage, lanes))
+        if e.name == self.own and (e.component, lanes) in self.written:
+            return self.written[e.component, lanes]
         buffer = self.sources.buffers[(e.name, e.component)]
         if self.streams is not None:
             self.streams.loads(self, buffer, lanes)

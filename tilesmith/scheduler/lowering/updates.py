@@ -6,11 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import prod
 
 from tilesmith.scheduler.analysis import access_functions
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval
-from tilesmith.scheduler.analysis.dependence import default_order, free_dims, independent, steady_parts, written_box
+from tilesmith.scheduler.analysis.dependence import (
+    default_order,
+    free_dims,
+    independent,
+    steady_parts,
+    way_through,
+    written_box,
+)
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
@@ -22,6 +30,7 @@ from tilesmith.scheduler.ir.loop.program import Comment, If, Loop, Ordered
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Expr, RVar, Select
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
@@ -34,6 +43,11 @@ from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transpose
 
 SHARED_POINTS = 4
 """Points of an update that are computed side by side, at most."""
+
+STEPS_TOGETHER = (8, 4)
+"""Steps of a scan down columns that each of its vectors takes before the next vector: as many rows, each a stream of
+its own, are under way at once. Fewer where rows share sets of the first cache, whose ways they would take from each
+other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,12 @@ class StagePasses:
     cache_bytes: int
     threads: int
     threads_wait: bool
+
+    def apart(self, dim: int) -> int:
+        """The elements that are expected from one place along a dim to the next, as the stage lies in its buffer."""
+        dims = self.stage.dims
+        faster = self.stage.storage[: self.stage.storage.index(dims[dim])]
+        return prod(self.estimate(self.buffers[0].extent[dims.index(d)]) for d in faster)
 
 
 def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
@@ -176,13 +196,18 @@ def _nest(
     if within is not None and way is not None:
         place = update.at[stage.dims.index(within.dim)]
         bounds[way] = _in_block(b, sources, place, way, bounds[way], bounds[within.dim], within.back)
+    together = _steps_together(b, sources, of, n, bounds)
+    for loop in together:  # a domain may end before it begins
+        lo, hi = bounds[loop]
+        bounds[loop] = lo, b.let(maximum(hi, lo - 1), f"{loop}_until")
     nest = Nest(
         f"{stage.name}:{n}",
-        _body(b, stage, of.buffers, update),
+        _body(b, stage, of.buffers, update, one_by_one=bool(together)),
         bounds,
         loops.loops,
         loops.vector,
         _side_by_side(stage, update, loops, of.expected),
+        together,
         parallel=loops.parallel if within is None else None,
         own=stage.name,
         once=True,
@@ -191,7 +216,7 @@ def _nest(
         back=_goes_back(update, loops),
         flat=_flat_channels(sources, of, update, loops),
     )
-    ahead = _next_rows(b, sources, of, n, bounds) or sources.ahead
+    ahead = _next_rows(b, sources, of, n, bounds, together) or sources.ahead
     return replace(sources, ahead=ahead, steady=steady_parts(stage, update, loops.loops)), nest
 
 
@@ -229,8 +254,45 @@ def _rows_ahead(sources: Sources, of: StagePasses, block: Sweep, update: int) ->
     return -ahead if block.back else ahead
 
 
-def _next_rows(b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Mapping[str, Interval]) -> Ahead | None:
-    """The rows that the next iteration of the loop right around the vectors of update `n` reads, to be asked for ahead:
+def _steps_together(
+    b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Mapping[str, Interval]
+) -> dict[str, int]:
+    """The steps of update `n`, a scan down columns, that each of its vectors takes together (unroll-and-jam), by its
+    loop, where rows that it reads end before those of memory do, and are not in the second level of caches: each of
+    these begins a stream anew, and several are under way at once. Whole rows go on where the one before ends: one
+    stream, which is faster than several; and as many rows as are followed side by side, as those of a few frames, go on
+    where the next rows are taken."""
+    stage, update, loops = of.stage, of.stage.updates[n], of.loops[n]
+    if loops.vector is None or loops.loops[0] != loops.vector.dim or len(loops.loops) < 2 or BOOL in stage.types:
+        return {}
+    row, around = loops.loops[:2]
+    if around == loops.parallel or row not in free_dims(stage, update):
+        return {}
+    ways = (way_through(stage, update, d) for d in stage.storage[1:])
+    if not any(way is not None and way.loop == around and way.reach for way in ways):
+        return {}
+    extents = {loop: of.estimate(hi - lo + 1) for loop, (lo, hi) in bounds.items() if loop in loops.loops}
+    if extents[around] <= b.core.prefetch.rows:
+        return {}
+    at_hand = prod(extents.values()) * sum(t.bytes for t in stage.types) <= of.cache_bytes
+    points, apart = extents[row], set[int]()
+    for a in accesses(stage):
+        buffer = sources.buffers.get((a.producer, a.component))
+        if a.definition == n + 1 and buffer is not None and not (at_hand and a.producer == stage.name):
+            for d in (d for d, used in enumerate(a.used) if around in used and d != buffer.unit):
+                between = of.apart(d) if a.producer == stage.name else of.estimate(buffer.stride[d])
+                if (between - points) * buffer.type.bytes >= b.core.prefetch.half_late_bytes:
+                    apart.add(between * buffer.type.bytes)
+    if not apart:
+        return {}
+    return {around: STEPS_TOGETHER[any(bytes_ % b.core.pages.page_bytes == 0 for bytes_ in apart)]}
+
+
+def _next_rows(
+    b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Mapping[str, Interval], together: Mapping[str, int]
+) -> Ahead | None:
+    """The rows that the next iteration of the loop right around the vectors of update `n` reads, or the next of so many
+    `together`, to be asked for ahead:
     those of arrays larger than the second level of caches, which holds two of them, of which each begins a page or more
     after the end of the one before, as those of planes do. What fetches ahead by itself stops at the end of a page, and
     follows each row anew; rows that lie one after the other are a stream to it. None where there are none."""
@@ -252,7 +314,7 @@ def _next_rows(b: Builder, sources: Sources, of: StagePasses, n: int, bounds: Ma
             bytes_, step = points * buffer.type.bytes, of.estimate(buffer.stride[d]) * buffer.type.bytes
             apart = abs(int(span.rate)) * step
             if apart >= bytes_ + page and 2 * bytes_ <= of.cache_bytes < steps * apart:
-                rows.setdefault(a.producer, {})[d] = int(span.rate)
+                rows.setdefault(a.producer, {})[d] = int(span.rate) * together.get(around, 1)
     return Ahead(rows=rows) if rows else None
 
 
@@ -333,12 +395,18 @@ def _range(b: Builder, sources: Sources, r: RVar) -> Interval:
     return lo, lo + outside.lane(r.extent, frame).base - 1
 
 
-def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update) -> Body:
+def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update, one_by_one: bool = False) -> Body:
     """All values are computed before the first is stored. A condition that differs from lane to lane chooses between
     the new value and the old one: lanes write different places, so that storing an old value back is harmless. Points
-    side by side differ in free dims, and none reads what another writes."""
+    side by side differ in free dims, and none reads what another writes; those that come `one_by_one` are steps of a
+    scan, which write different places, and read what those before them wrote: as it is in registers."""
 
     def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
+        evaluator.written = {}
+        for some in [[env] for env in envs] if one_by_one else [envs]:
+            points(evaluator, some)
+
+    def points(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
         if update.where is None:
             write(evaluator, envs, None)
             return
@@ -361,6 +429,8 @@ def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update)
     def write(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]], chosen: Value | None) -> None:
         stores = [place for env in envs for place in new(evaluator, env, chosen)]
         store_channels(b, stores)
+        if one_by_one and (chosen is not None or update.where is None):
+            evaluator.written |= {(buffer.component, at): value for buffer, at, value in stores}
 
     def new(
         evaluator: Evaluator, env: Mapping[str, Lane], chosen: Value | None
