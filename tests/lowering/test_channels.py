@@ -10,6 +10,7 @@ from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.printer import print_body
 from tilesmith.scheduler.ir.loop.values import Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, UINT8
+from tilesmith.scheduler.lowering.access import Access
 from tilesmith.scheduler.lowering.interleaved_channels import apart, channel_of, expect_channels, picked
 
 PIXELS = Lane(sym("x"), tuple(range(4)))
@@ -37,13 +38,14 @@ def test_the_third_of_three_joins_what_the_first_two_gave() -> None:
 
 def test_elements_apart_come_from_vectors_that_end_with_the_last() -> None:
     b = builder()
-    image = buffer("f", UINT8)
-    assert apart(b, image, image.pointer, sym("x"), [0, 3, 6, 9], UINT8, False, 0) is not None
+    image = Access(buffer("f", UINT8), (), UINT8)
+    row = image.buffer.pointer
+    assert apart(b, image, row, sym("x"), [0, 3, 6, 9]) is not None
     assert [line.split(" : ")[0] for line in print_body(tuple(b.scopes[0].statements)).splitlines()[:2]] == [
         "%f_0 = load f[x]",
         "%f_1 = load f[x + 2]",
     ]
-    assert apart(b, image, image.pointer, sym("x"), [0, 1000], UINT8, False, 0) is None
+    assert apart(b, image, row, sym("x"), [0, 1000]) is None
 
 
 def test_a_channel_is_told_where_pixels_are_granted_to_lie_side_by_side() -> None:

@@ -19,6 +19,7 @@ from tilesmith.scheduler.ir.loop.program import Store
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.ir.schedule.schedule import Vector
+from tilesmith.scheduler.lowering.access import Access
 
 MOST_LOADS = 8
 """Vectors that elements some way apart are picked from, at most."""
@@ -97,15 +98,13 @@ def _flat_places(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[I
     return pixel.base.scaled(n), tuple(p * n + c for p, c in zip(pixel.pattern, channels, strict=True))
 
 
-def across_channels(
-    b: Builder, buffer: Buffer, row: Pointer, lanes: tuple[Lane, ...], type_: ScalarType, at_least: int
-) -> Value | None:
-    """The elements `lanes` of a row of pixels that differ in pixel and channel, as the luma of a packed 4:2:2 image
-    does, picked from whole vectors; None of others, and where those would be too many."""
-    flat = _flat_places(b, buffer, lanes)
-    found = None if flat is None else apart(b, buffer, row, flat[0], flat[1], type_, False, at_least)
+def across_channels(b: Builder, access: Access, row: Pointer) -> Value | None:
+    """Elements of a row of pixels that differ in pixel and channel, as the luma of a packed 4:2:2 image does, picked
+    from whole vectors; None of others, and where those would be too many."""
+    flat = _flat_places(b, access.buffer, access.lanes)
+    found = None if flat is None else apart(b, access, row, *flat)
     if found is not None:
-        _note(b, buffer)
+        _note(b, access.buffer)
     return found
 
 
@@ -144,17 +143,16 @@ def _note(b: Builder, buffer: Buffer) -> None:
             b.given.append(x)
 
 
-def load(
-    b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channel: Index, type_: ScalarType, at_least: int
-) -> Value | None:
-    """A channel of the pixels at `lane` of the row that `row` points to: of all channels the same vectors are loaded,
-    of one that a loop moves those that cover it. None where that would be too many."""
+def load(b: Builder, access: Access, row: Pointer, channel: Index) -> Value | None:
+    """A channel of the pixels of an access, which are in the row that `row` points to: of all channels the same vectors
+    are loaded, of one that a loop moves those that cover it. None where that would be too many."""
+    buffer, lane = access.buffer, access.lanes[access.buffer.pixels]
     assert lane.pattern is not None
     n, width, least, most = buffer.channels, len(lane.pattern), min(lane.pattern), max(lane.pattern)
     start = (lane.base + least).scaled(n)
     if not channel.is_const:
         places = tuple((p - least) * n for p in lane.pattern)
-        found = apart(b, buffer, row, start + channel, places, type_, False, at_least)
+        found = apart(b, access, row, start + channel, places)
         if found is not None:
             _note(b, buffer)
         return found
@@ -164,32 +162,24 @@ def load(
     _note(b, buffer)
     # whole vectors of pixels: the first, and the one that ends with the last pixel
     starts = list(dict.fromkeys((0, most - least + 1 - lanes)))
-    parts = [_neighbours(b, buffer, row, start + k * n, channel.const, type_, lanes, at_least) for k in starts]
+    parts = [_neighbours(b, access, row, start + k * n, channel.const, lanes) for k in starts]
     picks = [(k, p - least - starts[k]) for p in lane.pattern for k in [bisect_right(starts, p - least) - 1]]
     if len(parts) == 1 and [p for _, p in picks] == list(range(lanes)):
         return parts[0]
     return picked(b, parts, picks)
 
 
-def _neighbours(
-    b: Builder, buffer: Buffer, row: Pointer, start: Index, channel: int, type_: ScalarType, width: int, at_least: int
-) -> Value:
+def _neighbours(b: Builder, access: Access, row: Pointer, start: Index, channel: int, width: int) -> Value:
     """A channel of the `width` pixels from element `start` of the row on."""
-    n, group = buffer.channels, _group(b, buffer.channels, type_, width)
-    mask = 8 if type_.kind == "bool" else 0
+    n = access.buffer.channels
+    group = _group(b, n, access.type, width)
     if not group:
-        parts = [
-            b.define(Load(row, start + k * width), type_, width, hint=buffer.stage, mask_bits=mask, at_least=at_least)
-            for k in range(n)
-        ]
+        parts = [access.defined(b, Load(row, start + k * width), width) for k in range(n)]
         return picked(b, parts, [divmod(j * n + channel, width) for j in range(width)])
     parts = []
     for k in range(n):
-        found = [
-            b.define(Load(row, start + (k + first * n) * group), type_, group, hint=buffer.stage, at_least=at_least)
-            for first in range(width // group)
-        ]
-        parts.append(_joined(b, found))
+        starts = (start + (k + first * n) * group for first in range(width // group))
+        parts.append(_joined(b, [access.defined(b, Load(row, at), group) for at in starts]))
     pixels = _pixels_at(channel, n, group)
     places = [divmod(pixels[at] * n + channel, group)[0] for at in range(group)]
     mixed = _blended(b, parts, places)
@@ -234,23 +224,18 @@ def _blended(b: Builder, vectors: Sequence[Value], places: Sequence[int]) -> Val
     return found
 
 
-def apart(
-    b: Builder, buffer: Buffer, row: Pointer, base: Index, pattern: Sequence[int], type_: ScalarType, pinned: bool,
-    at_least: int,
-) -> Value | None:  # fmt: skip
+def apart(b: Builder, access: Access, row: Pointer, base: Index, pattern: Sequence[int]) -> Value | None:
     """The elements `pattern` of a row from `base` on, picked from vectors that cover them and no other elements beyond
     the first and the last. None where those are many, or no fewer than the elements."""
-    first, width, mask = min(pattern), len(pattern), 8 if type_.kind == "bool" else 0
+    first, width = min(pattern), len(pattern)
     count = max(pattern) - first + 1
-    lanes = min(1 << (count.bit_length() - 1), max(width, b.register_lanes(type_)))
+    lanes = min(1 << (count.bit_length() - 1), max(width, b.register_lanes(access.type)))
     starts = [*range(first, first + count - lanes, lanes), first + count - lanes]
     if lanes < 2 or len(starts) > max(2, min(MOST_LOADS, width - 1)):
         return None
-    loads = [
-        b.define(Load(row, base + s), type_, lanes, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
-        for s in starts
-    ]
-    return picked(b, loads, [(k, p - starts[k]) for p in pattern for k in [bisect_right(starts, p) - 1]], pinned)
+    loads = [access.defined(b, Load(row, base + s), lanes) for s in starts]
+    picks = [(k, p - starts[k]) for p in pattern for k in [bisect_right(starts, p) - 1]]
+    return picked(b, loads, picks, access.pinned)
 
 
 def store(b: Builder, buffer: Buffer, row: Pointer, lane: Lane, channels: Sequence[Value]) -> None:

@@ -26,9 +26,10 @@ from tilesmith.scheduler.ir.loop.ops import (
     WindowGather,
 )
 from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds, Scatter, Store, StreamAligned, StreamLine
-from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Neighbours, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane, LaneOffset, Neighbours, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, INT64, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
+from tilesmith.scheduler.lowering.access import Access
 from tilesmith.scheduler.lowering.prefetches import Ahead
 
 
@@ -91,90 +92,90 @@ def load(
     at_least: int,
     safe: bool = False,
 ) -> Value:
-    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform. With `safe`, lanes
-    beyond the buffer give some element inside it."""
-    hint = buffer.stage
-    mask = 8 if type_.kind == "bool" else 0
+    """The elements of `buffer` at `lanes` (one per dim): a scalar where all dims are uniform; see `Access`."""
+    return _loaded(b, Access(buffer, lanes, type_, pinned, at_least, safe))
+
+
+def _loaded(b: Builder, access: Access) -> Value:
+    buffer, lanes = access.buffer, access.lanes
     if not lanes:
-        return b.define(Load(buffer.pointer, const(0)), type_, hint=hint, pinned=pinned, at_least=at_least)
+        return access.defined(b, Load(buffer.pointer, const(0)))
     moving = frozenset(d for d, lane in enumerate(lanes) if not lane.uniform)
-    unit = lanes[buffer.unit]
     if not moving:
         row = _row(b, buffer, lanes)
-        at = _named(b, unit.base, buffer.dims[buffer.unit])
-        return b.define(Load(row, at), type_, hint=hint, pinned=pinned, at_least=at_least)
-    if moving == {buffer.unit} and unit.pattern is not None and buffer.ring[buffer.unit] is None:
-        found = _along_row(b, buffer, lanes, unit.pattern, type_, pinned, at_least, safe)
-        if found is not None:
-            return found
-    if moving == {buffer.unit} and unit.clamped is not None and buffer.ring[buffer.unit] is None:
-        return _clamped(b, buffer, lanes, unit.clamped, type_, pinned, at_least)
-    start = None if safe else interleaved_channels.in_flat_row(b, buffer, lanes)
+        return access.defined(b, Load(row, _named(b, access.unit.base, buffer.dims[buffer.unit])))
+    found = None
+    if moving == {buffer.unit} and buffer.ring[buffer.unit] is None:
+        found = _along_row(b, access)
+    if found is None and buffer.channels and not access.safe:
+        found = _of_pixels(b, access, moving)
+    return _gathered(b, access, moving) if found is None else found
+
+
+def _of_pixels(b: Builder, access: Access, moving: frozenset[int]) -> Value | None:
+    """Elements of a row of interleaved pixels, from whole vectors; None where each is loaded by itself."""
+    buffer, lanes = access.buffer, access.lanes
+    start = interleaved_channels.in_flat_row(b, buffer, lanes)
     if start is not None:
-        op, width = Load(_pixels(b, buffer, lanes), start), _width(lanes[buffer.unit])
-        return b.define(op, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
-    channel = None if safe or pinned else interleaved_channels.channel_of(b, buffer, lanes)
+        return access.defined(b, Load(_pixels(b, buffer, lanes), start), _width(access.unit))
+    if access.pinned:
+        return None
+    channel, found = interleaved_channels.channel_of(b, buffer, lanes), None
     if channel is not None:
-        found = interleaved_channels.load(
-            b, buffer, _pixels(b, buffer, lanes), lanes[buffer.pixels], channel, type_, at_least
-        )
-        if found is not None:
-            return found
-    if not safe and not pinned and moving == {buffer.unit, buffer.pixels} and buffer.channels:
-        found = interleaved_channels.across_channels(b, buffer, _pixels(b, buffer, lanes), lanes, type_, at_least)
-        if found is not None:
-            return found
-    row, gathered = _apart(b, buffer, lanes, moving, safe)
-    width = max(_width(lane) for lane in lanes)
+        found = interleaved_channels.load(b, access, _pixels(b, buffer, lanes), channel)
+    if found is None and moving == {buffer.unit, buffer.pixels}:
+        found = interleaved_channels.across_channels(b, access, _pixels(b, buffer, lanes))
+    return found
+
+
+def _gathered(b: Builder, access: Access, moving: frozenset[int]) -> Value:
+    """Elements at places that differ from lane to lane in any way: looked up in a table, picked of vectors that have
+    them where they are near each other, or gathered."""
+    buffer, unit = access.buffer, access.unit
+    row, gathered = _apart(b, buffer, access.lanes, moving, access.safe)
+    width = max(map(_width, access.lanes))
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
-    parts = _parts(unit) if type_ == UINT8 and moving == {buffer.unit} and not safe else None
+    in_row = index is not None and moving == {buffer.unit} and not access.safe
+    parts = _parts(unit) if access.type == UINT8 and in_row else None
     if index is not None and parts is not None and FEWEST <= width <= b.vectors.table_lookup_bytes:
         ends = (unit.base - origin, origin + extent - parts * LOOKUP_PART - unit.base)
-        return _looked_up(b, buffer, row, index, ends, parts, width, pinned, at_least)
-    in_row = moving == {buffer.unit} and buffer.ring[buffer.unit] is None and not safe
-    if unit.run and in_row and index is not None and index.type.bits == 32 and type_ != BOOL:
-        enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
-        run = MonotoneGather(row, index, enough, origin + extent - width)
-        return b.define(run, type_, width, hint=hint, pinned=pinned, at_least=at_least)
-    if unit.near and in_row and index is not None and _has_windows(b, type_, width):
-        index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
-        window = WindowGather(row, index, extent - width, origin + extent - width - unit.base)
-        return b.define(window, type_, width, hint=hint, pinned=pinned, at_least=at_least)
-    gather = Gather(row, gathered)
-    return b.define(gather, type_, width, hint=hint, mask_bits=mask, pinned=pinned, at_least=at_least)
+        return _looked_up(b, access, Lookup(row, (index,), ends, parts), width)
+    if index is not None and in_row and buffer.ring[buffer.unit] is None:
+        if unit.run and index.type.bits == 32 and access.type != BOOL:
+            enough = extent - width if unit.room is None else minimum(extent - width, unit.room)
+            return access.defined(b, MonotoneGather(row, index, enough, origin + extent - width), width)
+        if unit.near and _has_windows(b, access.type, width):
+            index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
+            last = origin + extent - width - unit.base
+            return access.defined(b, WindowGather(row, index, extent - width, last), width)
+    return access.defined(b, Gather(row, gathered), width)
 
 
-def _looked_up(
-    b: Builder, buffer: Buffer, row: Pointer, index: Value, ends: tuple[Index, Index], parts: int, width: int,
-    pinned: bool, at_least: int,
-) -> Value:  # fmt: skip
-    """Elements of a table of so many parts by the instruction, whose vectors may be longer than `width`."""
-    whole = b.vectors.table_lookup_bytes
+def _looked_up(b: Builder, access: Access, lookup: Lookup, width: int) -> Value:
+    """Elements of a table by the instruction, whose vectors may be longer than `width`."""
+    (index,), whole = lookup.at, b.vectors.table_lookup_bytes
     if index.type != UINT16 and (index.type.bits > 16 or width < whole):
         index = b.define(Cast(index), UINT16, width, hint="at")
     if width < whole:  # the other lanes look up the same
         picks = tuple(n % width for n in range(whole))
         index = b.define(Shuffle(index, index, picks), UINT16, whole, hint="at")
-    lookup = Lookup(row, (index,), ends, parts)
-    found = b.define(lookup, UINT8, whole, hint=buffer.stage, pinned=pinned, at_least=at_least)
-    if width == whole:
-        return found
-    return b.define(Shuffle(found, found, tuple(range(width))), UINT8, width, hint=buffer.stage, pinned=pinned)
+    found = access.defined(b, replace(lookup, at=(index,)), whole)
+    return found if width == whole else access.defined(b, Shuffle(found, found, tuple(range(width))), width)
 
 
-def _clamped(
-    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], places: Neighbours, type_: ScalarType, pinned: bool,
-    at_least: int,
-) -> Value:  # fmt: skip
+def _clamped(b: Builder, access: Access, places: Neighbours) -> Value:
     """The elements at neighbours that are clamped, of those that the buffer has."""
-    first = buffer.origin[buffer.unit]
-    last = first + buffer.extent[buffer.unit] - 1
+    first, last = _ends(access.buffer)
     first = first if places.low is None else maximum(first, places.low)
     last = last if places.high is None else minimum(last, places.high)
-    op = ClampedLoad(_row(b, buffer, lanes), places.first, first, last)
-    mask = 8 if type_ == BOOL else 0
-    width = _width(lanes[buffer.unit])
-    return b.define(op, type_, width, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
+    row = _row(b, access.buffer, access.lanes)
+    return access.defined(b, ClampedLoad(row, places.first, first, last), _width(access.unit))
+
+
+def _ends(buffer: Buffer) -> Ends:
+    """The first and the last element of a row."""
+    first = buffer.origin[buffer.unit]
+    return first, first + buffer.extent[buffer.unit] - 1
 
 
 def _has_windows(b: Builder, type_: ScalarType, lanes: int) -> bool:
@@ -187,34 +188,37 @@ def _has_windows(b: Builder, type_: ScalarType, lanes: int) -> bool:
     return wide and type_ != BOOL and not (short and b.vectors.register_bytes >= interleaved_channels.LONGEST_BYTES)
 
 
-def _along_row(
-    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], pattern: tuple[int, ...], type_: ScalarType, pinned: bool,
-    at_least: int, safe: bool,
-) -> Value | None:  # fmt: skip
+def _along_row(b: Builder, access: Access) -> Value | None:
+    """Elements of one row, from whole vectors; None where each is loaded by itself."""
+    pattern, places = access.unit.pattern, access.unit.clamped
+    if pattern is not None:
+        return _of_pattern(b, access, pattern)
+    return None if places is None else _clamped(b, access, places)
+
+
+def _of_pattern(b: Builder, access: Access, pattern: tuple[int, ...]) -> Value | None:
     """The elements `pattern` of a row, from whole vectors; None where each is loaded by itself."""
-    unit, width, least, most = lanes[buffer.unit], len(pattern), min(pattern), max(pattern)
-    mask = 8 if type_.kind == "bool" else 0
-    first = buffer.origin[buffer.unit]
-    last = first + buffer.extent[buffer.unit] - 1
+    buffer, base, safe = access.buffer, access.unit.base, access.safe
+    width, least, most = len(pattern), min(pattern), max(pattern)
+    first, last = _ends(buffer)
     neighbours = pattern == tuple(range(least, least + width))
     if most == least or (safe and not neighbours and most - least < width):
-        at = unit.base + least
+        at = base + least
         if safe and most == least:
             at = maximum(minimum(at, last), first)
         few = Lane(at, None if most == least else tuple(range(width)))
-        places = (*lanes[: buffer.unit], few, *lanes[buffer.unit + 1 :])
-        near = load(b, buffer, places, type_, pinned, at_least, safe)
+        lanes = (*access.lanes[: buffer.unit], few, *access.lanes[buffer.unit + 1 :])
+        near = _loaded(b, replace(access, lanes=lanes))
         if width == 1:
             return near
         if most == least:
-            return b.define(Broadcast(near), type_, width, mask_bits=mask, pinned=pinned)
-        return interleaved_channels.shuffled(b, near, near, [p - least for p in pattern], pinned)
-    row = _row(b, buffer, lanes)
+            return _in_all_lanes(b, near, width, access.pinned)
+        return interleaved_channels.shuffled(b, near, near, [p - least for p in pattern], access.pinned)
+    row = _row(b, buffer, access.lanes)
     if neighbours:
-        at = unit.base + least
-        op = ClampedLoad(row, at, first, last) if safe else Load(row, at)
-        return b.define(op, type_, width, hint=buffer.stage, mask_bits=mask, pinned=pinned, at_least=at_least)
-    return None if safe else interleaved_channels.apart(b, buffer, row, unit.base, pattern, type_, pinned, at_least)
+        at = base + least
+        return access.defined(b, ClampedLoad(row, at, first, last) if safe else Load(row, at), width)
+    return None if safe else interleaved_channels.apart(b, access, row, base, pattern)
 
 
 def _parts(at: Lane) -> int | None:
@@ -256,11 +260,12 @@ def store(
     b.emit(Scatter(buffer, row, scattered, value, within))
 
 
-def _in_all_lanes(b: Builder, value: Value, width: int) -> Value:
+def _in_all_lanes(b: Builder, value: Value, width: int, pinned: bool = False) -> Value:
     """A value, or the vector of it that has so many lanes."""
     if value.lanes >= width:
         return value
-    return b.define(Broadcast(value), value.type, width, mask_bits=8 if value.type.kind == "bool" else 0)
+    mask = 8 if value.type == BOOL else 0
+    return b.define(Broadcast(value), value.type, width, mask_bits=mask, pinned=pinned)
 
 
 def place_in_row(b: Builder, buffer: Buffer, lanes: tuple[Lane, ...]) -> Index | None:
