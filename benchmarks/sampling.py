@@ -45,7 +45,7 @@ from tilesmith.scheduler.search.taco2019.levels import (
     nested,
 )
 from tilesmith.scheduler.search.taco2019.tiling import few_iterations, keeps_apart, orders
-from tilesmith.scheduler.search.tile_sizes import Axes, Sized, Sizing, Tiling, shape_of
+from tilesmith.scheduler.search.tile_sizes import Axes, Sized, Sizing, Tiling, structure_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import finished, root_group
 
 ATTEMPTS = 400
@@ -121,7 +121,7 @@ class _Drawing:
             choices = fuse_rows(members, choices, order, self.platform) or choices
         axes = Axes(members, tiled, self.platform, SIZES)
         sizes = {d: self.size([int(n) for n in np.ravel(axes.of(tiled[0])[d].sizes)]) for d in tiled}
-        sized = Sized(shape_of(members, order, choices), sizes, 0.0)
+        sized = Sized(structure_of(members, order, choices), sizes, 0.0)
         group = finished(Tiling(Sizing(members, self.platform, Taco2019(), axes), sized), self.platform)
         group = replace(group, stream=self.streams and self.could_stream(group), prefetch=self.prefetch)
         return self.narrower(group) if self.r.random() < 0.07 else group

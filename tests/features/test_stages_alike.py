@@ -89,5 +89,5 @@ def test_plans_of_layers_that_are_alike_are_worked_out_once(monkeypatch: pytest.
     both, apart = planner(), planner()
     both.plans(one)
     assert both.plans(two) == apart.plans(two)
-    assert both.settle(both.plans(two)[0]).group == apart.settle(apart.plans(two)[0]).group
+    assert both.finalise(both.plans(two)[0]).group == apart.finalise(apart.plans(two)[0]).group
     assert searched == ["layer1", "layer2"], "the second by the planner that knows no other"

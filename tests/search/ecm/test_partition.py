@@ -42,14 +42,14 @@ def test_a_partition_within_the_limit_costs_what_its_groups_do() -> None:
     assert search.cost(roots, 0.99 * whole) == inf
 
 
-def test_of_a_partition_that_costs_too_much_few_groups_are_sketched() -> None:
+def test_of_a_partition_that_costs_too_much_few_groups_are_planned() -> None:
     search, roots = search_of(pyramid())
     listed = search.segments(roots)
     assert search.cost(roots, 0.1) == inf
-    sketched = search.planner.sketches.keys()
+    planned = search.planner.coarse.keys()
     stages = search.facts.stages
-    assert len(sketched) == 1
-    assert max(listed, key=lambda s: stages[s.output].root_points).output in {s.output for s in sketched}
+    assert len(planned) == 1
+    assert max(listed, key=lambda s: stages[s.output].root_points).output in {s.output for s in planned}
 
 
 def test_of_stages_that_are_alike_but_for_their_sizes_a_few_tell_that_all_cost_too_much() -> None:
@@ -57,7 +57,7 @@ def test_of_stages_that_are_alike_but_for_their_sizes_a_few_tell_that_all_cost_t
     anew, _ = search_of(chain(48))
     whole = search.cost(roots)
     assert anew.cost(roots, 0.9 * whole) == inf
-    assert len(anew.planner.sketches) < 10
+    assert len(anew.planner.coarse) < 10
     assert anew.cost(roots, whole) == whole, "where they do not tell, all are asked"
 
 
@@ -70,7 +70,7 @@ def test_stages_that_do_more_for_a_point_are_not_alike() -> None:
     assert replace(other, typed=stage.typed).of_a_point == stage.of_a_point != other.of_a_point
 
 
-def test_a_group_is_sketched_in_the_kinds_that_led_when_it_was_first_asked_for() -> None:
+def test_a_group_is_planned_in_the_kinds_that_led_when_it_was_first_asked_for() -> None:
     """Whether it was worked out then or not: what is found does not depend on what was cheap to rule out."""
     search, roots = search_of(pipelines.load("harris"))
     forced = search.settled(Partition(search.forced))
@@ -98,7 +98,7 @@ def test_groups_that_are_the_same_in_another_variant_are_priced_once() -> None:
     fresh = PartitionSearch(facts, Planner(facts, MACHINE, Ecm(), False, lambda: False))
     assert after.cost(roots) == fresh.cost(roots) != cost
     assert after.planner.planned == fresh.planner.planned
-    own = [s.output for s in after.segments(roots) if after.planner.sketches[s] is not before.sketches[s]]
+    own = [s.output for s in after.segments(roots) if after.planner.coarse[s] is not before.coarse[s]]
     assert own == [last]
     others = [s for s in after.segments(roots) if s.output != last]
     assert [after.planner.plans(s)[0].total for s in others] == [fresh.planner.plans(s)[0].total for s in others]
@@ -148,7 +148,7 @@ def test_a_long_chain_is_joined_in_strides_to_where_no_join_pays() -> None:
     joined = sum(len(s.names) - 1 for s in groups)
     assert joined > 30
     # roots, the one group that there can be, and of the joins fewer than one each
-    assert len(search.planner.sketches) - len(roots.outputs) - 1 < 0.9 * joined
+    assert len(search.planner.coarse) - len(roots.outputs) - 1 < 0.9 * joined
     least = search.cost(found)
     for s in groups[:-1]:
         assert search.cost(search.moved(found, Move("join", s.output))) >= least * PARAMS.pays
@@ -160,4 +160,4 @@ def test_a_group_of_a_chain_is_joined_as_many_stages_at_once_as_the_one_before_i
     sizes = [len(s.names) for s in search.segments(found)][1:]
     assert len(sizes) > 4
     assert len(set(sizes)) == 1
-    assert len(search.planner.sketches) - len(roots.outputs) - 1 < len(roots.outputs) / 2
+    assert len(search.planner.coarse) - len(roots.outputs) - 1 < len(roots.outputs) / 2

@@ -7,7 +7,7 @@ from math import isfinite
 
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Group, UpdateLoops
 from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
-from tilesmith.scheduler.search.ecm.pricing import Settled
+from tilesmith.scheduler.search.ecm.pricing import Finalised
 from tilesmith.scheduler.search.taco2019.grouping import AtRoot, Found
 from tilesmith.scheduler.search.tile_sizes import Tiling
 from tilesmith.scheduler.search.trace import Decision, Infeasible, Rejected
@@ -139,7 +139,7 @@ def _priced(search: PartitionSearch, partition: Partition) -> float | None:
     return cost if isfinite(cost) else None
 
 
-def plan_explained(plan: Settled) -> list[Decision]:
+def plan_explained(plan: Finalised) -> list[Decision]:
     """The decisions of one group."""
     if plan.why is not None:
         return [plan.why]

@@ -30,8 +30,8 @@ class Params:
     """A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
     many groups cost at the edges of rows and of tiles the model knows least of."""
     alone_for_a_bound: int = 8
-    """Stages alone that do the same for a point, and differ in size, of which one is sketched to tell that all cost
-    more than they may."""
+    """Stages alone that do the same for a point, and differ in size, of which one has a coarse plan to tell that all
+    cost more than they may."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
     joins_one_by_one: int = 8

@@ -126,10 +126,10 @@ def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> tuple[int,
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """One loop order of a group with the levels of its stages: everything but the tile sizes. `reads` has the stages
-    that are computed for themselves, `levels` those of them that are not the output. `stream` and `prefetch` are those
-    of the group."""
+class LoopStructure:
+    """The loop structure of a group: the order of its loops and the levels of its stages, no tile sizes. `reads` has
+    the stages that are computed for themselves, `levels` those of them that are not the output. `stream` and `prefetch`
+    are those of the group."""
 
     order: LoopOrder
     choices: dict[str, Choice]
@@ -144,7 +144,7 @@ class Shape:
         return self.order.intra_loops
 
 
-def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], shared: bool = True) -> Shape:
+def structure_of(members: Members, order: LoopOrder, choices: dict[str, Choice], shared: bool = True) -> LoopStructure:
     """The shape with these choices for all stages but the output. Points of unrolled loops share what they read, unless
     not even that is `shared`, as in the paper's counts."""
     levels = {name: c.levels for name, c in choices.items() if c.levels is not None}
@@ -152,14 +152,14 @@ def shape_of(members: Members, order: LoopOrder, choices: dict[str, Choice], sha
     inlined = frozenset(choices) - frozenset(levels)
     computed = {name: at.compute for name, at in levels.items()}
     rows = points_together(members, order.loops, computed, inlined) if shared else {}
-    return Shape(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
+    return LoopStructure(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
 
 
 @dataclass(frozen=True, slots=True)
 class Sized:
     """A shape with its best tile sizes, and their cost."""
 
-    shape: Shape
+    shape: LoopStructure
     sizes: dict[str, int]
     total: float
 
@@ -206,10 +206,10 @@ class Counting(Protocol):
     @property
     def members(self) -> Members: ...
 
-    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+    def counts(self, shape: LoopStructure, nest: Nest, whole: bool) -> GroupCounts:
         """The counts of a shape with its tile sizes in `nest`; only for the answer as a `whole`, not to compare."""
 
-    def key(self, shape: Shape) -> Hashable:
+    def key(self, shape: LoopStructure) -> Hashable:
         """Shapes of the same key have the same counts; None is like no other."""
 
 
@@ -221,11 +221,11 @@ class PaperCounting:
     members: Members
     platform: Platform
 
-    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+    def counts(self, shape: LoopStructure, nest: Nest, whole: bool) -> GroupCounts:
         """See Counting. Loads inside the group have no price: they are counted for the answer only."""
         return group_counts(self.members, shape.reads, nest, shape.levels, self.platform.threads, whole)
 
-    def key(self, shape: Shape) -> Hashable:
+    def key(self, shape: LoopStructure) -> Hashable:
         """See Counting."""
         inside = len(shape.inside)
         if any(levels.store > inside for levels in shape.levels.values()):
@@ -233,7 +233,7 @@ class PaperCounting:
         return (shape.inside, *shape.levels.items())
 
 
-def counted(counting: Counting, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+def counted(counting: Counting, shape: LoopStructure, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
     """The counts of a shape with these tile sizes; see Counting."""
     output = counting.members.facts.stages[counting.members.output]
     known = _nests(counting.members.facts)
@@ -282,7 +282,7 @@ class Sizing:
         self.constrained = constrained
         self.known: dict[Hashable, _Costed] = {}
 
-    def cheapest(self, shape: Shape) -> Sized | Infeasible:
+    def cheapest(self, shape: LoopStructure) -> Sized | Infeasible:
         """The cheapest valid tile sizes of a shape, the largest of equal ones."""
         of, outermost = self._of(shape), dim_of(shape.order.loops[-1])
         found = of.picked.get(outermost)
@@ -290,7 +290,7 @@ class Sizing:
             found = of.picked[outermost] = self._pick(shape, of, outermost)
         return found if isinstance(found, Infeasible) else Sized(shape, found.sizes, found.total)
 
-    def _pick(self, shape: Shape, of: _Costed, outermost: str) -> Sized | Infeasible:
+    def _pick(self, shape: LoopStructure, of: _Costed, outermost: str) -> Sized | Infeasible:
         innermost = dim_of(shape.order.loops[shape.order.innermost])
         needed = min(self.platform.threads, self.axes.most_tiles(innermost)) if self.constrained else 1
         enough = of.nest.axes[outermost].counts >= needed
@@ -311,17 +311,17 @@ class Sizing:
         found = (self._at(best.shape, total, pick) for pick in picks if np.isfinite(np.ravel(total)[pick]))
         return [sized for sized in found if sized.sizes != best.sizes][:count]
 
-    def _at(self, shape: Shape, total: NDArray[np.floating[Any]], pick: int) -> Sized:
+    def _at(self, shape: LoopStructure, total: NDArray[np.floating[Any]], pick: int) -> Sized:
         """The tile sizes at a position of the array of all totals."""
         of, index = self._of(shape), np.unravel_index(pick, total.shape)
         sizes = {d: int(np.ravel(of.nest.axes[d].sizes)[index[n]]) for n, d in enumerate(self.axes.tiled)}
         return Sized(shape, sizes, float(total[index]))
 
-    def counted(self, shape: Shape, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
+    def counted(self, shape: LoopStructure, sizes: Mapping[str, int], whole: bool) -> GroupCounts:
         """The counts of a shape with these tile sizes; see Counting."""
         return counted(self.counting, shape, sizes, whole)
 
-    def _of(self, shape: Shape) -> _Costed:
+    def _of(self, shape: LoopStructure) -> _Costed:
         key = self.counting.key(shape)
         found = None if key is None else self.known.get(key)
         if found is None:
@@ -330,7 +330,7 @@ class Sizing:
                 self.known[key] = found
         return found
 
-    def _cost(self, shape: Shape) -> _Costed:
+    def _cost(self, shape: LoopStructure) -> _Costed:
         order = shape.order
         axes = self.axes.of(dim_of(order.loops[order.innermost]))
         nest = _nest_of(self.members, order.loops, axes)

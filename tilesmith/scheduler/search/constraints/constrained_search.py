@@ -23,7 +23,7 @@ from tilesmith.scheduler.search.constraints.constraints import Fixed
 from tilesmith.scheduler.search.constraints.document import check, to_document
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
-from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Settled
+from tilesmith.scheduler.search.ecm.pricing import Finalised, GroupCandidate
 from tilesmith.scheduler.search.ecm.variants import Variant
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment
@@ -139,11 +139,11 @@ class Constrained(PartitionSearch):
         legal: dict[Group, GroupCandidate] = {}
         refused: dict[str, None] = {}
         for plan in plans:
-            settled = self.planner.settle(plan)
-            if fixed.admits_group(settled.group) is None:
-                legal.setdefault(settled.group, replace(plan, total=float(settled.cost.total), settled=settled))
+            finalised = self.planner.finalise(plan)
+            if fixed.admits_group(finalised.group) is None:
+                legal.setdefault(finalised.group, replace(plan, total=float(finalised.cost.total), finalised=finalised))
                 continue
-            for group in imposed(self.facts, settled.group, fixed, self.planner.platform.threads):
+            for group in imposed(self.facts, finalised.group, fixed, self.planner.platform.threads):
                 reason = None if group in legal else self._refused(group, fixed)
                 if reason is not None:
                     refused[reason] = None
@@ -168,7 +168,7 @@ class Constrained(PartitionSearch):
         chosen = f"loops {' '.join(group.loops) or 'none'}; tiles {tiles}"
         reason = "the cheapest legal group that has what is fixed"
         why = Decision("tiling", group.output, chosen, reason, "fixed decisions", float(cost.total))
-        return GroupCandidate(segment, float(cost.total), settled=Settled(group, counts, cost, None, why))
+        return GroupCandidate(segment, float(cost.total), finalised=Finalised(group, counts, cost, None, why))
 
     def _contradictions(
         self, segment: Segment, plans: tuple[GroupCandidate, ...], refused: list[str]

@@ -16,13 +16,13 @@ from tilesmith.scheduler.features.stages_alike import but_for_names
 from tilesmith.scheduler.features.unchanged_groups import is_unchanged
 from tilesmith.scheduler.ir.schedule.schedule import dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
-from tilesmith.scheduler.search.ecm.moves import WAYS, whole_rows
-from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing, Settled
+from tilesmith.scheduler.search.ecm.moves import MOVES, whole_rows
+from tilesmith.scheduler.search.ecm.pricing import Finalised, GroupCandidate, Pricing
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment, is_special
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import tiled_dims
-from tilesmith.scheduler.search.tile_sizes import Tiling, shape_of
+from tilesmith.scheduler.search.tile_sizes import Tiling, structure_of
 from tilesmith.scheduler.search.trace import Rejected
 from tilesmith.scheduler.search.vectorize_and_parallelize import finished, root_group
 
@@ -37,10 +37,10 @@ class Planner(Pricing):
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
-    sketches: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
+    coarse: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     costs: dict[Segment, float] = field(default_factory=dict)
     papers: dict[Segment, GroupCandidate] = field(default_factory=dict)
-    settled: dict[tuple[Segment, Hashable], Settled] = field(default_factory=dict)
+    finalised: dict[tuple[Segment, Hashable], Finalised] = field(default_factory=dict)
     asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
     alike: dict[Hashable, Segment] = field(default_factory=dict)
     planned: int = 0
@@ -48,8 +48,8 @@ class Planner(Pricing):
     kinds: tuple[Kind, ...] = KINDS
 
     def keep_kinds(self, segments: Iterable[Segment]) -> None:
-        """From now on only the kinds of shape that lead in any of these segments are sketched."""
-        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._sketched(s))}
+        """From now on only the kinds of shape that lead in any of these segments have coarse plans."""
+        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._coarse_plans(s))}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
 
     def plans(self, segment: Segment, least: float = 0.0) -> tuple[GroupCandidate, ...]:
@@ -64,7 +64,7 @@ class Planner(Pricing):
         """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
         found = self.costs.get(segment)
         if found is None:
-            found = self.costs[segment] = next((p.total for p in self._sketched(segment)), inf)
+            found = self.costs[segment] = next((p.total for p in self._coarse_plans(segment)), inf)
         return found
 
     def worked_out(self, segment: Segment) -> float:
@@ -74,7 +74,7 @@ class Planner(Pricing):
 
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
-        or some of many that are alike, and the others are not sketched."""
+        or some of many that are alike, and the others are not planned."""
         known = [self.costs.get(s) for s in segments]
         unknown = [s for s, cost in zip(segments, known, strict=True) if cost is None]
         for segment in unknown:
@@ -93,7 +93,7 @@ class Planner(Pricing):
 
     def _least_of_alone(self, segments: Sequence[Segment]) -> float:
         """The least that stages alone among these segments cost, which are in the order of their points, the most
-        first. Of those that do the same for a point one in so many is sketched: larger ones cost no less."""
+        first. Of those that do the same for a point one in so many is planned: larger ones cost no less."""
         alone = [self.facts.stages[s.output] for s in segments if len(s.names) == 1]
         alike: dict[Hashable, list[StageFacts]] = {}
         for stage in alone if len(alone) >= PARAMS.alone_for_a_bound else ():
@@ -118,7 +118,7 @@ class Planner(Pricing):
 
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
-        plan = self._sketched(segment)[0]
+        plan = self._coarse_plans(segment)[0]
         if plan.counts is None:
             return
         found = {s.stage: 1 - s.root_points / max(float(s.points), 1.0) for s in plan.counts.stages if not s.inlined}
@@ -128,46 +128,46 @@ class Planner(Pricing):
             if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
                 yield cost.stage
 
-    def settle(self, plan: GroupCandidate) -> Settled:
+    def finalise(self, plan: GroupCandidate) -> Finalised:
         """The plan worked out."""
-        if plan.settled is not None:
-            return plan.settled
+        if plan.finalised is not None:
+            return plan.finalised
         key = (plan.segment, plan.key)
-        found = self.settled.get(key)
+        found = self.finalised.get(key)
         if found is None:
-            found = self.settled[key] = self._settle(plan)
+            found = self.finalised[key] = self._finalise(plan)
         return found
 
-    def _settle(self, plan: GroupCandidate) -> Settled:
+    def _finalise(self, plan: GroupCandidate) -> Finalised:
         segment = plan.segment
         if plan.sized is None or plan.members is None:
             inlined = frozenset(segment.names[:-1])
             group = root_group(self.facts, segment.output, self.platform, inlined, self.strict)
             counts = counts_of_group(self.facts, group, self.platform.threads)
-            return Settled(group, counts, self.model.price(counts, self.platform), None)
+            return Finalised(group, counts, self.model.price(counts, self.platform), None)
         output = self.facts.stages[segment.output]
-        others = (p for p in self.known.get(segment, self.sketches.get(segment, ())) if p is not plan)
+        others = (p for p in self.known.get(segment, self.coarse.get(segment, ())) if p is not plan)
         rejected = tuple(Rejected(p.sized.describe(output), "costs more", p.total) for p in others if p.sized)
         tiling = Tiling(self.sizing(plan.members), plan.sized, rejected)
         group = finished(tiling, self.platform, self.strict, self.placed)
-        return Settled(group, tiling.counts, tiling.cost, tiling)
+        return Finalised(group, tiling.counts, tiling.cost, tiling)
 
-    def _sketched(self, segment: Segment) -> tuple[GroupCandidate, ...]:
+    def _coarse_plans(self, segment: Segment) -> tuple[GroupCandidate, ...]:
         """One plan a shape, in strips, best first."""
-        found = self.sketches.get(segment)
+        found = self.coarse.get(segment)
         if found is None:
             kinds = self._asked(segment)
-            found = self._sketched_before(segment, kinds)
+            found = self._coarse_before(segment, kinds)
             if found is None:
-                found = tuple(sorted(self._sketch(segment, kinds), key=lambda p: p.total))
-            self.sketches[segment] = found
+                found = tuple(sorted(self._new_coarse(segment, kinds), key=lambda p: p.total))
+            self.coarse[segment] = found
         return found
 
-    def _sketched_before(self, segment: Segment, kinds: tuple[Kind, ...]) -> tuple[GroupCandidate, ...] | None:
+    def _coarse_before(self, segment: Segment, kinds: tuple[Kind, ...]) -> tuple[GroupCandidate, ...] | None:
         """The plans of these kinds of a segment that was the same `before`; None where it was not, or had others."""
         before = self.before
         while before is not None:
-            found = before.sketches.get(segment) if before.asked.get(segment) == kinds else None
+            found = before.coarse.get(segment) if before.asked.get(segment) == kinds else None
             if found is not None and is_unchanged(self.facts, before.facts, segment.names):
                 return found
             before = before.before
@@ -184,7 +184,7 @@ class Planner(Pricing):
     def _points(self, segment: Segment) -> int:
         return sum(self.facts.stages[n].root_points for n in segment.names)
 
-    def _sketch(self, segment: Segment, kinds: tuple[Kind, ...]) -> Iterator[GroupCandidate]:
+    def _new_coarse(self, segment: Segment, kinds: tuple[Kind, ...]) -> Iterator[GroupCandidate]:
         """All these kinds of shape of the first order."""
         output = self.facts.stages[segment.output]
         alone = segment.shared.issuperset(segment.names[:-1])
@@ -213,8 +213,8 @@ class Planner(Pricing):
 
     def _at_root(self, segment: Segment) -> GroupCandidate:
         """The output of a segment at root, without tiles; the rest inline."""
-        settled = self._settle(GroupCandidate(segment, 0.0))
-        return GroupCandidate(segment, float(settled.cost.total), settled=settled)
+        finalised = self._finalise(GroupCandidate(segment, 0.0))
+        return GroupCandidate(segment, float(finalised.cost.total), finalised=finalised)
 
     def _first_order(self, members: Members, output: StageFacts) -> LoopOrder:
         """The first order in whose strips no stage with updates is computed again as a whole, if there is one."""
@@ -239,20 +239,20 @@ class Planner(Pricing):
 
     def _as_of_other(self, segment: Segment, plan: GroupCandidate) -> GroupCandidate:
         """The plan of a stage alone for one that is the same but for names."""
-        members, sized = self._sketched(segment)[0].members, plan.sized
+        members, sized = self._coarse_plans(segment)[0].members, plan.sized
         if sized is None or members is None:
             return self._at_root(segment)
         of = sized.shape
-        shape = replace(shape_of(members, of.order, {}), stream=of.stream, prefetch=of.prefetch)
+        shape = replace(structure_of(members, of.order, {}), stream=of.stream, prefetch=of.prefetch)
         return GroupCandidate(segment, plan.total, members, replace(sized, shape=shape), plan.kind)
 
     def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
-        """The sketches, the schedule of the paper and a single stage without tiles; and `further` the leading ones that
-        have tiles in other orders, changed, and with the best of all tile sizes."""
-        plans = [*self._sketched(segment), *self._papers(segment)]
+        """The coarse plans, the schedule of the paper and a single stage without tiles; and `further` the leading ones
+        that have tiles in other orders, changed, and with the best of all tile sizes."""
+        plans = [*self._coarse_plans(segment), *self._papers(segment)]
         if len(segment.names) == 1 and all(p.sized for p in plans):
             plans.append(self._at_root(segment))
-        for varied in WAYS if further else ():
+        for varied in MOVES if further else ():
             for best in _leading(sorted(plans, key=lambda p: p.total)):
                 if self.expired():
                     break
@@ -278,7 +278,7 @@ class Planner(Pricing):
         """The paper's plan of the segment, if there is one."""
         paper, found = self.paper.get(segment), self.papers.get(segment)
         if found is None and paper is not None:
-            shape = shape_of(paper.members, paper.order, paper.choices)
+            shape = structure_of(paper.members, paper.order, paper.choices)
             found = self.papers[segment] = self.priced(segment, paper.members, shape, paper.best.sizes)
         return () if found is None else (found,)
 

@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, needs_memory, nested, real_consumers
-from tilesmith.scheduler.search.tile_sizes import Shape, shape_of
+from tilesmith.scheduler.search.tile_sizes import LoopStructure, structure_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import most_row_lanes, row_shifts, vector_of
 
 WIDEST = 8
@@ -37,7 +37,7 @@ FUSED_FIRST = (*KINDS[1:3], KINDS[0], KINDS[3])
 
 def shapes(
     members: Members, order: LoopOrder, kinds: Sequence[Kind], platform: Platform
-) -> Iterator[tuple[Kind, Shape]]:
+) -> Iterator[tuple[Kind, LoopStructure]]:
     """The shapes of one loop order from the levels of Alg. 1, each different one once; of those inlined by cost
     that without fused rows only where there is none with them, which has always cost less. Where only fused rows are
     wanted, and there are none, it is the shape without them."""
@@ -53,9 +53,9 @@ def shapes(
         fused = fuse_rows(members, choices, order, platform) if kind.fused else choices
         if fused is not None:
             yielded.append(kind)
-            yield kind, shape_of(members, order, fused)
+            yield kind, structure_of(members, order, fused)
     if not yielded:
-        yield kinds[-1], shape_of(members, order, choices)
+        yield kinds[-1], structure_of(members, order, choices)
 
 
 def _levels(choices: dict[str, Choice]) -> dict[str, Levels | None]:
@@ -148,7 +148,7 @@ def _compute(choice: Choice) -> int | None:
     return None if choice.levels is None else choice.levels.compute
 
 
-def neighbours(members: Members, shape: Shape, name: str, platform: Platform) -> Iterator[Shape]:
+def neighbours(members: Members, shape: LoopStructure, name: str, platform: Platform) -> Iterator[LoopStructure]:
     """Shapes that differ from `shape` in how the stage `name` is computed, where that is allowed and may pay. A stage
     that other groups have too is no different: each computes its own."""
     order, choices = shape.order, shape.choices
@@ -161,10 +161,10 @@ def neighbours(members: Members, shape: Shape, name: str, platform: Platform) ->
                     changed[producer] = taken_over(choices[producer], own, name, order)
         allowed = nested(members, bounded(members, changed, order), order)
         if _rows_together(members, allowed, order, platform):
-            yield shape_of(members, order, allowed)
+            yield structure_of(members, order, allowed)
 
 
-def _other_levels(members: Members, shape: Shape, name: str) -> Iterator[tuple[Levels | None, str]]:
+def _other_levels(members: Members, shape: LoopStructure, name: str) -> Iterator[tuple[Levels | None, str]]:
     """Other levels of a stage, and what it is then: inline instead of kept, or kept for the row instead of inline. Of
     what could be in registers in fused rows only what is computed further out, of a plane at once, is done differently:
     there, for each row."""

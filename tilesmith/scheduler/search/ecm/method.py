@@ -150,7 +150,7 @@ def _answered(choice: _Choice, explored: Explored, q: Question) -> Answer:
     is_plain = best.search is explored.as_paper.search
     decisions += partition_explained(best.search, best.partition, explored.papers if is_plain else None)
     for group in choice.plans:
-        decisions += plan_explained(best.search.planner.settle(group))
+        decisions += plan_explained(best.search.planner.finalise(group))
     return Answer(candidates, Trace(NAME, q.model.unit, tuple(decisions)))
 
 
@@ -165,7 +165,7 @@ def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
     candidates: dict[tuple[Group, ...], Candidate] = {}
 
     def keep(v: Variant, plans: GroupCandidates) -> None:
-        worked = [v.search.planner.settle(p) for p in plans]
+        worked = [v.search.planner.finalise(p) for p in plans]
         groups = tuple(p.group for p in worked)
         if groups not in candidates:
             predicted = combined(p.cost for p in worked)

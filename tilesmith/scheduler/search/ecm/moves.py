@@ -26,7 +26,7 @@ from tilesmith.scheduler.search.ecm.register_tiles import register_tiles
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import in_bands, side_by_side, tiled_dims
-from tilesmith.scheduler.search.tile_sizes import Shape, Sized, shape_of
+from tilesmith.scheduler.search.tile_sizes import LoopStructure, Sized, structure_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
 
 
@@ -155,7 +155,7 @@ def bands(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
     if found is None:
         return
     order, choices = found
-    other = replace(shape_of(members, order, choices), stream=shape.stream)
+    other = replace(structure_of(members, order, choices), stream=shape.stream)
     whole = {d: output.extent(d) for d in tiled_dims(output)}
     shared = pricing.sizing(members).axes.of(dim_of(order.loops[order.innermost]))[dim_of(order.loops[-1])]
     even = np.ravel(shared.sizes)[np.ravel(shared.counts) % pricing.platform.threads == 0]
@@ -194,15 +194,15 @@ def two_vectors_a_step(
                 yield tried
 
 
-def _inlined_stages(members: Members, shape: Shape) -> dict[str, Stage]:
+def _inlined_stages(members: Members, shape: LoopStructure) -> dict[str, Stage]:
     return {n: members.facts.definitions[n] for n, c in shape.choices.items() if c.levels is None}
 
 
-def _vector(pricing: Pricing, members: Members, shape: Shape) -> Vector | None:
+def _vector(pricing: Pricing, members: Members, shape: LoopStructure) -> Vector | None:
     return output_vector(members, shape.order, shape.choices, pricing.platform)
 
 
-def _streams(pricing: Pricing, members: Members, shape: Shape) -> bool:
+def _streams(pricing: Pricing, members: Members, shape: LoopStructure) -> bool:
     """Legality and use of streaming stores of the output: by whole lines, which several vectors of a row with stages in
     registers make together, of what nobody finds in the caches afterwards."""
     output, vector = members.facts.definitions[members.output], _vector(pricing, members, shape)
@@ -263,4 +263,4 @@ def _rows_at_once(plan: GroupCandidate) -> float:
     return max([sum(w.walked for w in works if w.in_output), *(w.walked for w in works)], default=0.0)
 
 
-WAYS = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands, two_vectors_a_step)
+MOVES = (reordered, resized, refined, past_caches, rows_side_by_side, register_tiles, bands, two_vectors_a_step)

@@ -23,7 +23,7 @@ from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import few_iterations, orders, tiled_dims, unrolled_dims
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, counted
+from tilesmith.scheduler.search.tile_sizes import Axes, LoopStructure, Sized, Sizing, Tiling, counted
 from tilesmith.scheduler.search.trace import Decision
 from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 
@@ -31,8 +31,8 @@ from tilesmith.scheduler.search.vectorize_and_parallelize import group_of
 @dataclass(frozen=True, slots=True)
 class GroupCandidate:
     """A way to make one group of a segment, and what it costs by the model. Without tiles (`sized` None) it is computed
-    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone; `settled` is there where it was
-    worked out already."""
+    at root, whole. `counts`, not as a whole, are those of a plan that was priced alone; `finalised` is there where
+    it was worked out already."""
 
     segment: Segment
     total: float
@@ -40,13 +40,13 @@ class GroupCandidate:
     sized: Sized | None = None
     kind: Kind = PAPER
     counts: GroupCounts | None = field(default=None, repr=False, compare=False)
-    settled: Settled | None = field(default=None, repr=False, compare=False)
+    finalised: Finalised | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> Hashable:
         """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
         if self.sized is None:
-            return None if self.settled is None else self.settled.group
+            return None if self.finalised is None else self.finalised.group
         return (self.unasked, self.sized.shape.prefetch)
 
     @property
@@ -60,12 +60,12 @@ class GroupCandidate:
         """The key of the plan but for its numbers: equal for plans of a segment that differ in these alone: tile sizes,
         how memory is written and asked."""
         if self.sized is None:
-            return None if self.settled is None else (self.settled.group.loops, self.settled.group.placements)
+            return None if self.finalised is None else (self.finalised.group.loops, self.finalised.group.placements)
         return (self.sized.shape.order.loops, self.sized.shape.order.vectors, *self.sized.shape.levels.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Finalised:
     """A plan worked out: the group, its counts and its cost; `tiling` is None where it is computed at root. `why` is
     there where something else than the search has made it."""
 
@@ -92,7 +92,7 @@ class Pricing:
     before: Self | None = field(default=None, kw_only=True)
 
     def priced(
-        self, segment: Segment, members: Members, shape: Shape, sizes: Mapping[str, int], kind: Kind = PAPER
+        self, segment: Segment, members: Members, shape: LoopStructure, sizes: Mapping[str, int], kind: Kind = PAPER
     ) -> GroupCandidate:
         counts = counted(self._counting(segment, members), shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
@@ -162,7 +162,7 @@ class TimedCounting:
     running: dict[Hashable, Running] = field(default_factory=dict)
     footprints: Footprints = field(default_factory=dict)
 
-    def counts(self, shape: Shape, nest: Nest, whole: bool) -> GroupCounts:
+    def counts(self, shape: LoopStructure, nest: Nest, whole: bool) -> GroupCounts:
         """See Counting."""
         key = (shape.order, *shape.levels.items())
         running = self.running.get(key)
@@ -173,7 +173,7 @@ class TimedCounting:
         threads, known = self.platform.threads, self.footprints
         return worked_counts(self.members, shape.reads, nest, shape.levels, threads, running, whole, known)
 
-    def key(self, shape: Shape) -> Hashable:
+    def key(self, shape: LoopStructure) -> Hashable:
         """See Counting."""
         return (shape.inside, shape.order.loops[-1], shape.stream, shape.prefetch, *shape.levels.items())
 

@@ -23,7 +23,7 @@ from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, nested
 from tilesmith.scheduler.search.taco2019.tiling import beside, tiled_dims
-from tilesmith.scheduler.search.tile_sizes import Shape, Sized, shape_of
+from tilesmith.scheduler.search.tile_sizes import LoopStructure, Sized, structure_of
 from tilesmith.scheduler.search.vectorize_and_parallelize import output_vector
 
 
@@ -163,7 +163,7 @@ def _priced(
         yield pricing.priced(plan.segment, members, replace(shape, prefetch=0), sizes, plan.kind)
 
 
-def _with_panels(members: Members, shape: Shape) -> Shape:
+def _with_panels(members: Members, shape: LoopStructure) -> LoopStructure:
     """The shape with what does not move with loops over tiles computed outside of these: a panel for all their
     tiles."""
     order, choices = shape.order, dict(shape.choices)
@@ -178,9 +178,9 @@ def _with_panels(members: Members, shape: Shape) -> Shape:
         if at > choice.levels.compute:
             reason = f"{choice.reason}; it is the same for all tiles inside of {order.loops[at]}: a panel for these"
             choices[name] = Choice(order.levels(at, max(at, choice.levels.store)), reason, "register tiles")
-    return shape if choices == shape.choices else shape_of(members, order, nested(members, choices, order))
+    return shape if choices == shape.choices else structure_of(members, order, nested(members, choices, order))
 
 
-def _has_rows_inside(shape: Shape) -> bool:
+def _has_rows_inside(shape: LoopStructure) -> bool:
     """True if something is computed in the loop over vectors, which has no registers left."""
     return any(levels.compute <= shape.order.innermost for levels in shape.levels.values())

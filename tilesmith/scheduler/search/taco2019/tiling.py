@@ -19,7 +19,7 @@ from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import levels_of
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
-from tilesmith.scheduler.search.tile_sizes import Axes, Shape, Sized, Sizing, Tiling, shape_of
+from tilesmith.scheduler.search.tile_sizes import Axes, LoopStructure, Sized, Sizing, Tiling, structure_of
 from tilesmith.scheduler.search.trace import Infeasible, Rejected
 
 
@@ -45,7 +45,7 @@ def tile_group(
     failed: list[Rejected] = []
     beaten: list[Rejected] = []
     sizing = Sizing(members, platform, model, Axes(members, tiled, platform, candidates))
-    shapes: dict[tuple[str, ...], Shape] = {}
+    shapes: dict[tuple[str, ...], LoopStructure] = {}
     for order in orders(output, tiled, few, unrolled):
         if best is not None and expired():
             break
@@ -207,13 +207,13 @@ def shares_along(members: Members, dim: str) -> bool:
     return False
 
 
-def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...], Shape]) -> Shape:
+def _paper_shape(members: Members, order: LoopOrder, known: dict[tuple[str, ...], LoopStructure]) -> LoopStructure:
     """TACO 2019, Alg. 1 and 2, found once for orders that differ in their inter-tile loops only."""
     found = known.get(order.intra_loops)
     if found is not None:
         return replace(found, order=order)
     _, choices = levels_of(members, order)
-    found = shape_of(members, order, choices, shared=False)
+    found = structure_of(members, order, choices, shared=False)
     if all(levels.store <= len(order.intra_loops) for levels in found.levels.values()):
         known[order.intra_loops] = found
     return found
