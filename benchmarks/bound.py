@@ -12,7 +12,7 @@ from tilesmith.app.profiler.calibrate import LEAST_VECTOR_BYTES, measure
 from tilesmith.app.profiler.samples import Measured
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms.cpu.detect import host
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.rewrites.passes import normalise
 
 KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilesmith.app.runtime.estimates import NoEstimate, input_regions, largest_weight
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType

@@ -15,9 +15,9 @@ import numpy as np
 from tilesmith.cost_models.taco2019 import Taco2019, arithmetic_cost
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.errors import IllegalSchedule, ScheduleError
-from tilesmith.scheduler.features.fusion_group import Members, members_of
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.features.schedule_features import counts_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Region
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk

@@ -9,8 +9,8 @@ from support.small_pipelines import F, blur, clamp, pipeline, stage, x
 from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.reuse import FULL, overlap, overlap_in
-from tilesmith.scheduler.features.loop_nest import line
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.groups.loop_nest import line
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.rewrites.passes import normalise
 
 

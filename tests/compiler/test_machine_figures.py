@@ -27,10 +27,10 @@ OF = {
         scheduler/codegen/c/bounds_overflow: COORDINATE LIMIT
         scheduler/codegen/c/types: FLT_DIG
         scheduler/errors: MOST_PROBLEMS
-        scheduler/features/cache_traffic: POINT TILE WHOLE
-        scheduler/features/dependence_chains: NO_LOAD
-        scheduler/features/incremental_footprint: ONE
-        scheduler/features/operation_counts: MOST_PLACES
+        scheduler/features/traffic/cache_traffic: POINT TILE WHOLE
+        scheduler/features/operations/dependence_chains: NO_LOAD
+        scheduler/features/groups/incremental_footprint: ONE
+        scheduler/features/operations/operation_counts: MOST_PLACES
         scheduler/ir/pipeline/types: THIRD
         scheduler/frontends/halide/serialized: VERSIONS
         scheduler/frontends/halide/flatbuffer: UNIT
@@ -56,8 +56,8 @@ OF = {
     "operations of the loop IR, and languages that it is printed in": """
         scheduler/codegen/opencl/emitter: DEVICE_TYPES
         scheduler/codegen/opencl/types: MOST_LANES
-        scheduler/features/inlined_places: INLINED_READS
-        scheduler/features/interleaved_channels: CHANNELS
+        scheduler/features/groups/inlined_places: INLINED_READS
+        scheduler/features/pipeline/interleaved_channels: CHANNELS
         scheduler/frontends/tensors/graph: _CHANNELS
         scheduler/ir/loop/ops: PAIRED_BITS PAIRED_LANES PART_BYTES LOOKUP_PART
     """,
@@ -78,12 +78,12 @@ OF = {
         scheduler/loop_passes/gather_pairing: FOUR_LANES
         scheduler/loop_passes/lane_order: _LONGEST_BITS _SHORT_BITS _CROSSES
         scheduler/loop_passes/vector_legalization: _PACKED_BITS
-        scheduler/features/transposed_reads: SHUFFLED_BYTES
+        scheduler/features/groups/transposed_reads: SHUFFLED_BYTES
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
         cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS NEXT_ELEMENTS PICKED
-        scheduler/features/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
+        scheduler/features/operations/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
     """,
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """
         scheduler/codegen/c/nesting: WIDTH LINES
@@ -93,12 +93,12 @@ OF = {
         scheduler/codegen/halide/directives: MOST_GUARDED
         scheduler/codegen/opencl/emitter: GROUPS
         cost_models/work: MOST_PIECES
-        scheduler/features/lookup_tables: FEWEST
+        scheduler/features/pipeline/lookup_tables: FEWEST
         scheduler/analysis/flat_rows: MOST_CHANNELS FURTHEST_PIXELS
         scheduler/analysis/neighbour_sums: FEWEST
-        scheduler/features/merged_reads: SHORT_ROW
-        scheduler/features/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
-        scheduler/features/unroll_and_jam: ROWS_TOGETHER
+        scheduler/features/pipeline/merged_reads: SHORT_ROW
+        scheduler/features/pipeline/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
+        scheduler/features/groups/unroll_and_jam: ROWS_TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
@@ -106,7 +106,7 @@ OF = {
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
-        scheduler/features/reduction_loops: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
+        scheduler/features/operations/reduction_loops: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER WRITTEN_TOGETHER
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
@@ -119,8 +119,8 @@ OF = {
         cost_models/ecm/model: USABLE SHARP
         cost_models/interface: A_CALL COUNTS
         scheduler/codegen/opencl/device_fit: ENOUGH
-        scheduler/features/fusion_group: FEW
-        scheduler/features/group_counts: SMALL_EXTENT
+        scheduler/features/groups/fusion_group: FEW
+        scheduler/features/groups/group_counts: SMALL_EXTENT
     """,
     "limits of effort, of what a pipeline may grow to, and of documents and schedules": """
         cost_models/ecm/model: KEPT

@@ -10,8 +10,8 @@ from support.machines import machine
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.errors import ScheduleError
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.rare_collections import MOST_YOUNG, rare_collections

@@ -17,10 +17,10 @@ from tilesmith.cost_models import (
     combined,
 )
 from tilesmith.cost_models.taco2019 import arithmetic_cost, load_cost
-from tilesmith.scheduler.features.fusion_group import effective, members_of
-from tilesmith.scheduler.features.group_counts import Levels, group_counts
-from tilesmith.scheduler.features.loop_nest import Nest, axis
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.groups.fusion_group import effective, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels, group_counts
+from tilesmith.scheduler.features.groups.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.rewrites.passes import normalise
 
 B_X, B_Y = 1024, 512

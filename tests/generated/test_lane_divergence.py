@@ -12,7 +12,7 @@ from support.random_pipelines import random_inputs
 from support.random_schedules import random_schedule
 
 from tilesmith.scheduler.codegen.artifact import CSource
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -13,8 +13,8 @@ from support.shipped import loaded
 from tilesmith.scheduler.codegen.halide.source import to_cpp
 from tilesmith.scheduler.codegen.loopnest import to_text
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.pipeline_features import gather
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -16,7 +16,7 @@ from support.shipped import assert_right, loaded, random_array, scheduled
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.compiler import compile_pipeline
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -10,7 +10,7 @@ from support.machines import here, machine
 from support.native import build, call, source_of
 from support.threads import threads
 
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -11,7 +11,7 @@ from support.builders import builder
 from support.lowered import body, buffer, group, loaded, pipeline
 from support.lowered_values import assert_lowered_right, execute_body
 
-from tilesmith.scheduler.features.register_tiles import shares_loads
+from tilesmith.scheduler.features.groups.register_tiles import shares_loads
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import literal

@@ -12,7 +12,7 @@ from support.machines import machine
 from support.native import source_of
 
 from tilesmith.platforms.core import Core, Registers
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_sums
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction, long_sums
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.index import sym
 from tilesmith.scheduler.ir.loop.ops import Call, Copy, FusedProduct, Load

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load_text
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.rewrites.passes import normalise

@@ -11,7 +11,7 @@ import pytest
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Reduce, walk

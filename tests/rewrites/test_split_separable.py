@@ -10,7 +10,7 @@ import pytest
 from support.separable_windows import box, explicit, found, outer, pipeline_of, split_by_choice
 
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

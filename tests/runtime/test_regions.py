@@ -12,7 +12,7 @@ from support.hand_written_c import pairs
 
 from tilesmith.app.runtime.regions import default_regions, largest_regions
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, RegionError
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Input, Pipeline, Stage

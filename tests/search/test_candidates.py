@@ -10,7 +10,7 @@ from support.small_pipelines import F, blur, pipeline, stage, x, y
 from tilesmith.cost_models.interface import Breakdown, StageCost, Term, combined
 from tilesmith.cost_models.taco2019 import Taco2019
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search import Candidate, SearchOptions, autoschedule, pareto, root_schedule

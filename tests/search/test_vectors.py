@@ -4,8 +4,8 @@ import pytest
 from support.machines import machine
 from support.small_pipelines import E, F, pipeline, stage, x, y
 
-from tilesmith.scheduler.features.fusion_group import Members, members_of
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

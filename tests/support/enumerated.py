@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import floor
 
-from tilesmith.scheduler.features.fusion_group import Effective, Members
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.reads import Read
+from tilesmith.scheduler.features.groups.fusion_group import Effective, Members
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.pipeline.reads import Read
 
 Point = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]

@@ -8,12 +8,12 @@ from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.work import Work
 from tilesmith.platforms.base import LINE_BYTES
 from tilesmith.platforms.core import ORDINARY
-from tilesmith.scheduler.features.execution_mode import Run, Running
-from tilesmith.scheduler.features.fusion_group import effective, members_of
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.loop_nest import Nest, axis
-from tilesmith.scheduler.features.pipeline_features import gather
-from tilesmith.scheduler.features.simd_work import worked_counts
+from tilesmith.scheduler.features.groups.execution_mode import Run, Running
+from tilesmith.scheduler.features.groups.fusion_group import effective, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.groups.loop_nest import Nest, axis
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.features.work.simd_work import worked_counts
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
 

@@ -10,7 +10,7 @@ import numpy as np
 from support.machines import here
 from support.native import Region, build, call, source_of
 
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter import interpreter
 from tilesmith.scheduler.interpreter.interpreter import Image

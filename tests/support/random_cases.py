@@ -31,7 +31,7 @@ from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
 from support.random_updates import random_updates
 
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -13,7 +13,7 @@ from tilesmith.app.runtime.estimates import largest_weight
 from tilesmith.platforms import Platform
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType

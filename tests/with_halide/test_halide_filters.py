@@ -16,7 +16,7 @@ import pytest
 from support.modules import require_module
 
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.rewrites.passes import normalise
 

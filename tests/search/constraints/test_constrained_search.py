@@ -6,7 +6,7 @@ from support.small_pipelines import blur, harris, unsharp
 
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.errors import FixedContradiction
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
 from tilesmith.scheduler.legality.verifier import check

@@ -14,7 +14,7 @@ from support.small_pipelines import chain, pyramid
 from tilesmith.cost_models import Ecm
 from tilesmith.platforms import Platform
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.expressions import Unary
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilesmith.platforms import catalog
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group

@@ -10,7 +10,7 @@ from support.small_pipelines import F, chain, clamp, pipeline, stage, summed, x,
 
 from tilesmith.cost_models.taco2019 import Taco2019
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.expressions import Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.legality.verifier import check

@@ -26,9 +26,9 @@ from support.small_pipelines import (
 
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.errors import ScheduleError
-from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.groups.fusion_group import Members, effective, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, RVar, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Update

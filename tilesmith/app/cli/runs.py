@@ -20,7 +20,7 @@ from tilesmith.app.runtime import estimates, images, visibility
 from tilesmith.app.runtime.build_cache import CACHE_BYTES, COMPILE_TIMEOUT_S, cache_dir
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.app.runtime.regions import largest_regions
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image
 from tilesmith.scheduler.rewrites.fuse_outputs import apart
 from tilesmith.scheduler.rewrites.passes import normalise

@@ -16,7 +16,7 @@ from tilesmith.app.runtime import estimates
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.app.runtime.regions import default_regions
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol, required_boxes
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.index import Index, sym
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Region, Scalar
 from tilesmith.scheduler.ir.pipeline.expressions import ParamRef, walk

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilesmith.app.runtime.axes import channel_dim
 from tilesmith.scheduler.errors import TilesmithError
-from tilesmith.scheduler.features.required_regions import UnknownSize, required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, Scalar, table_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType

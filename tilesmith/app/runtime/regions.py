@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tilesmith.scheduler.errors import InternalError
-from tilesmith.scheduler.features.required_regions import required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Image, Region, RegionError, Scalar, checked_params
 from tilesmith.scheduler.ir.pipeline.evaluation import Leaf, evaluate
 from tilesmith.scheduler.ir.pipeline.expressions import InputBound, ParamRef

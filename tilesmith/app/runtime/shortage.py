@@ -8,7 +8,7 @@ from math import prod
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
 from tilesmith.scheduler.analysis.size_warnings import in_words
-from tilesmith.scheduler.features.required_regions import UnknownSize, required_regions
+from tilesmith.scheduler.features.pipeline.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Region, Scalar
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise

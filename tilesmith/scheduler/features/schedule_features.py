@@ -8,13 +8,13 @@ from types import MappingProxyType
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel, combined
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.execution_mode import Run, Running
-from tilesmith.scheduler.features.fusion_group import effective, members_of
-from tilesmith.scheduler.features.group_counts import Levels, in_registers
-from tilesmith.scheduler.features.loop_nest import Axis, Nest, single
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.features.simd_work import worked_counts
-from tilesmith.scheduler.features.unroll_and_jam import points_together
+from tilesmith.scheduler.features.groups.execution_mode import Run, Running
+from tilesmith.scheduler.features.groups.fusion_group import effective, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels, in_registers
+from tilesmith.scheduler.features.groups.loop_nest import Axis, Nest, single
+from tilesmith.scheduler.features.groups.unroll_and_jam import points_together
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.work.simd_work import worked_counts
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, UpdateLoops, Vector, dim_of
 

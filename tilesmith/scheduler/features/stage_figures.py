@@ -14,7 +14,7 @@ from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.ecm.steps import BYTES
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.schedule_features import counts_of
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, ROOT, Group

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
-from tilesmith.scheduler.features.interleaved_channels import pixels, planes_looked_up
+from tilesmith.scheduler.features.pipeline.interleaved_channels import pixels, planes_looked_up
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule
 from tilesmith.scheduler.lowering.unit import LoweringUnit

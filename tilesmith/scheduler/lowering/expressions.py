@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.inlined_places import INLINED_READS
+from tilesmith.scheduler.features.groups.inlined_places import INLINED_READS
 from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, literal

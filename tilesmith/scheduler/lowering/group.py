@@ -14,9 +14,9 @@ from tilesmith.scheduler.analysis.access_functions import Span
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, box_hull, footprint, reads, settled_box, variables
 from tilesmith.scheduler.analysis.dependence import pure_dims
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
-from tilesmith.scheduler.features.register_tiles import shares_loads
-from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER, overlaps
+from tilesmith.scheduler.features.groups.register_tiles import shares_loads
+from tilesmith.scheduler.features.groups.unroll_and_jam import ROWS_TOGETHER, overlaps
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop.computations import BlockedDim, Compute, DimRange
 from tilesmith.scheduler.ir.loop.program import (

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.analysis.dead_points import Half
-from tilesmith.scheduler.features.streaming_stores import line_vectors
+from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, TooWide
 from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors, Statement

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tilesmith.scheduler.features.lookup_tables import FEWEST, MOST_PARTS
+from tilesmith.scheduler.features.pipeline.lookup_tables import FEWEST, MOST_PARTS
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum, modulo, multiply
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import (

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
-from tilesmith.scheduler.features.reduction_loops import UNROLLED_TRIPS, has_long_reduction, is_written_out, trips
+from tilesmith.scheduler.features.operations.reduction_loops import (
+    UNROLLED_TRIPS,
+    has_long_reduction,
+    is_written_out,
+    trips,
+)
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal

@@ -20,7 +20,7 @@ from functools import reduce
 from itertools import groupby
 
 from tilesmith.scheduler.analysis.bounds_inference import Box
-from tilesmith.scheduler.features.streaming_stores import line_vectors
+from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, TooWide
 from tilesmith.scheduler.ir.loop.ops import Broadcast, Load, ResizeMask

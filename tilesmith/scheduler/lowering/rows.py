@@ -14,7 +14,7 @@ from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.analysis.flat_rows import is_flat
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim

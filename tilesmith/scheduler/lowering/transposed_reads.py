@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.transposed_reads import dims_along_rows
-from tilesmith.scheduler.features.transposed_reads import SHUFFLED_BYTES
+from tilesmith.scheduler.features.groups.transposed_reads import SHUFFLED_BYTES
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilesmith.scheduler.features.transposed_reads import SHUFFLED_BYTES
+from tilesmith.scheduler.features.groups.transposed_reads import SHUFFLED_BYTES
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.values import Value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.interface import Breakdown
 from tilesmith.cost_models.taco2019 import arithmetic_cost
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, dim_of, outer
 from tilesmith.scheduler.search.params import PARAMS

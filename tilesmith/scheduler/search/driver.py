@@ -9,7 +9,7 @@ from tilesmith.cost_models import registry as cost_models
 from tilesmith.cost_models.interface import Breakdown, CostModel
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.errors import ScheduleError
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.pass_manager import Observer
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tilesmith.cost_models.interface import CostModel, combined
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Group

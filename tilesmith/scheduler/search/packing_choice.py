@@ -9,8 +9,8 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.bounded_reads import bounded_reads
 from tilesmith.scheduler.analysis.stage_graph import is_plain
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.schedule.schedule import Packing
 from tilesmith.scheduler.rewrites.names import fresh, taken

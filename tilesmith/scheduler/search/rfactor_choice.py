@@ -13,8 +13,8 @@ from tilesmith.scheduler.analysis.dependence import combination
 from tilesmith.scheduler.analysis.neighbour_sums import FEWEST, WIDEST_BITS, summed_type, summed_variable
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.features.reads import Read
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import UINT8

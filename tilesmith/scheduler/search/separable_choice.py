@@ -13,9 +13,9 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.flat_rows import FURTHEST_PIXELS, MOST_CHANNELS
 from tilesmith.scheduler.analysis.separability import Window, windows
 from tilesmith.scheduler.analysis.stage_graph import is_plain, parts
-from tilesmith.scheduler.features.operation_counts import operations
-from tilesmith.scheduler.features.pipeline_features import Facts, gather
-from tilesmith.scheduler.features.reads import Read
+from tilesmith.scheduler.features.operations.operation_counts import operations
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.ir.pipeline.expressions import Access
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.plan import Plan

@@ -11,9 +11,9 @@ import numpy as np
 
 from tilesmith.cost_models.interface import CostModel
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.fusion_group import members_of
-from tilesmith.scheduler.features.loop_nest import axis
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
+from tilesmith.scheduler.features.groups.fusion_group import members_of
+from tilesmith.scheduler.features.groups.loop_nest import axis
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.schedule_features import counts_of_group
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Group

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tilesmith.cost_models.counts import GroupCounts, pick
 from tilesmith.cost_models.interface import Breakdown, CostModel
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.fusion_group import Effective, Members, effective
-from tilesmith.scheduler.features.group_counts import Levels, group_counts, in_registers
-from tilesmith.scheduler.features.loop_nest import Axis, Nest, axis, single
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.unroll_and_jam import points_together
+from tilesmith.scheduler.features.groups.fusion_group import Effective, Members, effective
+from tilesmith.scheduler.features.groups.group_counts import Levels, group_counts, in_registers
+from tilesmith.scheduler.features.groups.loop_nest import Axis, Nest, axis, single
+from tilesmith.scheduler.features.groups.unroll_and_jam import points_together
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 from tilesmith.scheduler.search.params import PARAMS

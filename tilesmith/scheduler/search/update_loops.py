@@ -13,12 +13,12 @@ from tilesmith.scheduler.analysis.dependence import default_order, independent, 
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
 from tilesmith.scheduler.analysis.update_sweeps import shared_sweep
-from tilesmith.scheduler.features.dependence_chains import carried_by
-from tilesmith.scheduler.features.flat_rows import flat_update
-from tilesmith.scheduler.features.group_counts import SMALL_EXTENT
-from tilesmith.scheduler.features.operation_counts import NO_REDUCTIONS, total, update_operations
-from tilesmith.scheduler.features.pipeline_features import Facts
-from tilesmith.scheduler.features.update_facts import UpdateFacts
+from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
+from tilesmith.scheduler.features.operations.dependence_chains import carried_by
+from tilesmith.scheduler.features.operations.operation_counts import NO_REDUCTIONS, total, update_operations
+from tilesmith.scheduler.features.pipeline.flat_rows import flat_update
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update

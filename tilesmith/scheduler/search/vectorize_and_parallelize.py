@@ -14,12 +14,12 @@ from tilesmith.scheduler.analysis.register_windows import FusedRow, is_permuted
 from tilesmith.scheduler.analysis.sliding_windows import shifted_along
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.analysis.update_sweeps import sweeps
-from tilesmith.scheduler.features.fusion_group import Members, effective, members_of
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.operation_counts import Typed, together, work_apart
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts, gather
-from tilesmith.scheduler.features.register_needs import register_need
-from tilesmith.scheduler.features.register_tiles import sums_alone
+from tilesmith.scheduler.features.groups.fusion_group import Members, effective, members_of
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.groups.register_tiles import sums_alone
+from tilesmith.scheduler.features.operations.operation_counts import Typed, together, work_apart
+from tilesmith.scheduler.features.operations.register_needs import register_need
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import (

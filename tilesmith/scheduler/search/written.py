@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilesmith.cost_models.interface import combined
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.features.schedule_features import counts_of_group
 from tilesmith.scheduler.ir.pass_manager import Observer
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

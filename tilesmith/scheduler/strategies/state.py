@@ -13,7 +13,7 @@ from tilesmith.cost_models.ecm import Ecm
 from tilesmith.cost_models.interface import CostModel
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.stage_graph import StageGraph
-from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.pass_manager import Observer, Observers, PassPipeline
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.plan import Plan

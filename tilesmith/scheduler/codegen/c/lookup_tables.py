@@ -4,7 +4,7 @@ and AVX-512 from 16 in each 16 lanes."""
 from __future__ import annotations
 
 from tilesmith.scheduler.codegen.c.types import vector
-from tilesmith.scheduler.features.lookup_tables import MOST_PARTS
+from tilesmith.scheduler.features.pipeline.lookup_tables import MOST_PARTS
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART
 
 _NAME = "lookup"

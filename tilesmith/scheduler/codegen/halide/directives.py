@@ -18,9 +18,9 @@ from typing import TypeAlias
 from tilesmith.scheduler.analysis.dependence import free_dims
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.stage_graph import stage_graph
-from tilesmith.scheduler.features.fusion_group import Members, members_of
-from tilesmith.scheduler.features.loop_nest import line
-from tilesmith.scheduler.features.pipeline_features import Facts, gather
+from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
+from tilesmith.scheduler.features.groups.loop_nest import line
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.pipeline.expressions import Reduce, RVar
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.plan import Plan

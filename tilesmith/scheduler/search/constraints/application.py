@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.schedule.primitives.parallel import NONE
 from tilesmith.scheduler.ir.schedule.primitives.primitive import R
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Tile, Vector, dim_of, inner, outer

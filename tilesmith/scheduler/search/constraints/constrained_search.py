@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import inf, isfinite
 
 from tilesmith.scheduler.errors import DocumentError, FixedContradiction, IllegalSchedule, Problem
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule

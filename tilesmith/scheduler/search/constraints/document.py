@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.errors import MOST_PROBLEMS, DocumentError, FixedContradiction, Problem
-from tilesmith.scheduler.features.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.diagnostics import pointer
 from tilesmith.scheduler.frontends.document.names import close_to
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage

@@ -8,12 +8,12 @@ from itertools import islice
 from math import inf, isfinite
 from operator import ge
 
-from tilesmith.scheduler.features.column_walks import has_columns
-from tilesmith.scheduler.features.fusion_group import Members, members_of
-from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
+from tilesmith.scheduler.features.groups.stages_alike import but_for_names
+from tilesmith.scheduler.features.groups.unchanged_groups import is_unchanged
+from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
-from tilesmith.scheduler.features.stages_alike import but_for_names
-from tilesmith.scheduler.features.unchanged_groups import is_unchanged
+from tilesmith.scheduler.features.traffic.column_walks import has_columns
 from tilesmith.scheduler.ir.schedule.schedule import dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS, Kind, shapes
 from tilesmith.scheduler.search.ecm.moves import MOVES, whole_rows

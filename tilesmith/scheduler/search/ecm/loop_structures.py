@@ -8,9 +8,9 @@ from math import inf, prod
 
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.register_windows import FusedRow, How
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.pipeline_features import Facts
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over

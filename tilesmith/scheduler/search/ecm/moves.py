@@ -11,13 +11,13 @@ import numpy as np
 from tilesmith.cost_models.ecm import waits
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import accesses
-from tilesmith.scheduler.features.circulating_bytes import circulating_bytes
-from tilesmith.scheduler.features.fusion_group import FEW, Members
-from tilesmith.scheduler.features.inlined_places import INLINED_READS, inlined_places
-from tilesmith.scheduler.features.reads import Read
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
-from tilesmith.scheduler.features.streaming_stores import line_vectors
-from tilesmith.scheduler.features.unroll_and_jam import ROWS_TOGETHER
+from tilesmith.scheduler.features.groups.circulating_bytes import circulating_bytes
+from tilesmith.scheduler.features.groups.fusion_group import FEW, Members
+from tilesmith.scheduler.features.groups.inlined_places import INLINED_READS, inlined_places
+from tilesmith.scheduler.features.groups.unroll_and_jam import ROWS_TOGETHER
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.pipeline.reads import Read
+from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Vector, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import FUSED_FIRST, neighbours, shapes

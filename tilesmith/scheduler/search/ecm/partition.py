@@ -16,10 +16,10 @@ from math import inf, isfinite
 from typing import Literal
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
-from tilesmith.scheduler.features.interleaved_channels import fours
-from tilesmith.scheduler.features.operation_counts import total
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.operations.operation_counts import total
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
+from tilesmith.scheduler.features.pipeline.interleaved_channels import fours
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate
 from tilesmith.scheduler.search.params import PARAMS

@@ -10,13 +10,13 @@ from typing import Self
 from tilesmith.cost_models.counts import GroupCounts
 from tilesmith.cost_models.interface import Breakdown, CostModel
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.column_walks import has_columns
-from tilesmith.scheduler.features.execution_mode import Running
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.loop_nest import Nest
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.groups.execution_mode import Running
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.loop_nest import Nest
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.schedule_features import running_of
-from tilesmith.scheduler.features.simd_work import Footprints, worked_counts
+from tilesmith.scheduler.features.traffic.column_walks import has_columns
+from tilesmith.scheduler.features.work.simd_work import Footprints, worked_counts
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, dim_of
 from tilesmith.scheduler.search.ecm.loop_structures import PAPER, Kind
 from tilesmith.scheduler.search.params import PARAMS

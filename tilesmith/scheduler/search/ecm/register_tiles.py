@@ -13,10 +13,10 @@ from itertools import islice
 from math import ceil, gcd, inf
 
 from tilesmith.platforms import CpuPlatform, Platform
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.pipeline_features import StageFacts
-from tilesmith.scheduler.features.reduction_loops import has_long_reduction, long_sums
-from tilesmith.scheduler.features.register_tiles import shares_loads
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.register_tiles import shares_loads
+from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction, long_sums
+from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.ecm.loop_structures import shapes
 from tilesmith.scheduler.search.ecm.pricing import GroupCandidate, Pricing

@@ -9,8 +9,8 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from tilesmith.cost_models.taco2019 import Taco2019
-from tilesmith.scheduler.features.pipeline_features import Facts, gather
-from tilesmith.scheduler.features.stages_alike import but_for_names
+from tilesmith.scheduler.features.groups.stages_alike import but_for_names
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing
 from tilesmith.scheduler.rewrites.passes import with_factors, with_joinings, with_packings

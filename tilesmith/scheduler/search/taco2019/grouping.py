@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tilesmith.cost_models.interface import CostModel
 from tilesmith.platforms import Platform
-from tilesmith.scheduler.features.fusion_group import members_of
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.groups.fusion_group import members_of
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import is_trivial_shared

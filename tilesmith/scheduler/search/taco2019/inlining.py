@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tilesmith.cost_models.taco2019 import cost_of_values
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.group_counts import Levels
-from tilesmith.scheduler.features.pipeline_features import StageFacts
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, choose_levels, needs_memory, nested

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.reuse import FULL
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Levels
-from tilesmith.scheduler.features.incremental_footprint import ONE, Motion, hulled, slides
-from tilesmith.scheduler.features.pipeline_features import Facts, StageFacts
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Levels
+from tilesmith.scheduler.features.groups.incremental_footprint import ONE, Motion, hulled, slides
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 

@@ -11,10 +11,10 @@ from math import prod
 from tilesmith.cost_models.interface import CostModel
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.reuse import FULL
-from tilesmith.scheduler.features.fusion_group import Members
-from tilesmith.scheduler.features.group_counts import SMALL_EXTENT, Levels
-from tilesmith.scheduler.features.pipeline_features import StageFacts
-from tilesmith.scheduler.features.unroll_and_jam import rows_together
+from tilesmith.scheduler.features.groups.fusion_group import Members
+from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Levels
+from tilesmith.scheduler.features.groups.unroll_and_jam import rows_together
+from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import levels_of

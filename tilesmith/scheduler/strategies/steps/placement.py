@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilesmith.scheduler.analysis.reuse import FULL
-from tilesmith.scheduler.features.fusion_group import Members, members_of
+from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Vector, inner
 from tilesmith.scheduler.strategies.registry import Example, rule
 from tilesmith.scheduler.strategies.state import State

@@ -1,0 +1,45 @@
+"""Reads of stages through those that are inline in them, and for points that are computed together."""
+
+from __future__ import annotations
+
+import pytest
+from support.small_pipelines import E, F, chain, pipeline, stage, summed, x, y
+
+from tilesmith.scheduler.analysis.access_functions import hull, span_of, variable
+from tilesmith.scheduler.features.groups.fusion_group import effective, members_of, told_apart
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.ir.pipeline.expressions import Var
+from tilesmith.scheduler.rewrites.passes import normalise
+
+
+def test_stages_that_are_inline_are_listed_after_what_they_read() -> None:
+    facts = gather(normalise(chain(5)))
+    *others, output = facts.graph.stages
+    members = members_of(facts, output, facts.graph.stages)
+    (reads,) = effective(members, frozenset(others)).values()
+    assert reads.with_inlined(output) == list(facts.graph.stages)
+
+
+@pytest.mark.parametrize("apart", [1, 4])
+def test_what_all_points_together_read_is_loaded_once_however_far_apart_its_places_are(apart: int) -> None:
+    """Five times eight places, so many elements from each other, for each of four rows of weights."""
+    i, j, c = (E(Var(n)) for n in "ijc")
+    read = F("input")(x + i * apart, y + j * apart) * F("weights")(i, j, c)
+    of = pipeline(
+        "filters",
+        [stage("out", "xyc", summed(read, i=(0, 5), j=(0, 8)))],
+        {"out": (64, 64, 16)},
+        {"input": "xy", "weights": "ijc"},
+    )
+    members = members_of(gather(normalise(of)), "out", ("out",))
+    found = {r.producer: r.points for r in effective(members, frozenset(), {"c": 4})["out"].reads}
+    assert found == {"input": 5 * 8 / 4, "weights": 5 * 8}
+
+
+def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> None:
+    """Of eight rows each second reads one after the other: which of two neighbours read the same is not known."""
+    halves = span_of((y // 2).e, {"y": variable("y")})
+    assert [told_apart(halves, n) for n in (1, 2, 8)] == [1, 2, 8]
+    assert halves.extent(8) == 5
+    two = hull(halves, span_of((y // 2 + 1).e, {"y": variable("y")}))
+    assert [told_apart(two, n) for n in (1, 2, 8)] == [two.extent(1), 2 * two.extent(1), 2 * (two.extent(1) + 3)]

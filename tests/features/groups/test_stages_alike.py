@@ -1,0 +1,93 @@
+"""Stages that are the same but for names, as layers of a network are, and what their groups have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tilesmith.cost_models import Ecm
+from tilesmith.platforms import catalog
+from tilesmith.scheduler.features.groups.stages_alike import but_for_names
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.search.ecm.group_candidates import Planner
+from tilesmith.scheduler.search.taco2019.grouping import Segment
+
+
+def layers(*values: str, of: tuple[int, int] = (256, 32)) -> Facts:
+    """The facts of stages in a row; a value says `{before}` for what is before it, and `{n}` for its number."""
+    names = ["image", *(f"layer{n}" for n in range(len(values)))]
+    document: dict[str, Any] = {
+        "format": 1,
+        "name": "layers",
+        "inputs": [
+            {"name": "image", "type": "float32", "dims": ["x", "c"]},
+            {"name": "weights", "type": "float32", "dims": ["i", "c", "n"]},
+        ],
+        "stages": [
+            {"name": name, "dims": ["x", "c"], "value": value.format(before=before, n=n)}
+            for n, (before, name, value) in enumerate(zip(names, names[1:], values, strict=False))
+        ],
+        "outputs": [names[-1]],
+        "estimates": {names[-1]: [[0, of[0]], [0, of[1]]]},
+    }
+    return gather(load(document))
+
+
+PRODUCT = "sum({before}(x, r) * weights(r, c, {n}) for r in range(32))"
+
+
+def test_layers_are_alike_but_for_the_first_and_the_last() -> None:
+    facts = layers(*(PRODUCT,) * 5)
+    keys = [but_for_names(facts, (name,)) for name in facts.graph.stages]
+    assert keys[1] == keys[2] == keys[3]
+    assert len(set(keys)) == 3, "the first reads an image, the last is an output"
+
+
+def test_groups_are_alike_whose_stages_read_each_other_alike() -> None:
+    facts = layers(*(PRODUCT,) * 5)
+    two = but_for_names(facts, ("layer1", "layer2"))
+    assert two == but_for_names(facts, ("layer2", "layer3"))
+    assert two != but_for_names(facts, ("layer1", "layer3")), "the second of these reads nothing of the first"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "sum({before}(x, r) * weights(r, c, {n}) for r in range(16))",
+        "sum({before}(x, r) * weights(c, r, {n}) for r in range(32))",
+        "sum({before}(x, r) * weights(r, c, {n}) for r in range(32)) + 1.0",
+        "sum({before}(x, r) * {before}(x, c) for r in range(32))",
+        "max({before}(x, c), 0.0)",
+    ],
+)
+def test_stages_of_other_values_are_not_alike(other: str) -> None:
+    facts = layers(PRODUCT, PRODUCT, other, PRODUCT)
+    assert but_for_names(facts, ("layer1",)) != but_for_names(facts, ("layer2",))
+
+
+def test_neighbours_of_other_extents_are_told_apart() -> None:
+    facts = layers(*("{before}(x, c) + {before}(x + 1, c)",) * 4)
+    assert len({but_for_names(facts, (name,)) for name in facts.graph.stages}) == 4
+
+
+def test_plans_of_layers_that_are_alike_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = layers(*(PRODUCT,) * 4)
+    one, two = (Segment(name, (name,)) for name in ("layer1", "layer2"))
+
+    def planner() -> Planner:
+        return Planner(facts, catalog.load("i7-6700"), Ecm(), False, lambda: False)
+
+    searched, of = list[str](), Planner._sized
+
+    def sized(self: Planner, segment: Segment, further: bool) -> Any:
+        searched.append(segment.output)
+        return of(self, segment, further)
+
+    monkeypatch.setattr(Planner, "_sized", sized)
+    both, apart = planner(), planner()
+    both.plans(one)
+    assert both.plans(two) == apart.plans(two)
+    assert both.finalise(both.plans(two)[0]).group == apart.finalise(apart.plans(two)[0]).group
+    assert searched == ["layer1", "layer2"], "the second by the planner that knows no other"

@@ -1,0 +1,1 @@
+"""Groups with tile sizes left open: members, loop nest, footprints, points and elements."""

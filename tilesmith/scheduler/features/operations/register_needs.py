@@ -1,0 +1,62 @@
+"""Registers that a point's expressions need while they are evaluated: each operation after its operands, that of the
+largest need first (R. Sethi and J. D. Ullman, The generation of optimal code for arithmetic expressions, JACM 17(4),
+1970)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, is_sum, terms_of_sum
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, Var, children
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+
+
+def register_need(stage: Stage, inlined: Mapping[str, float], most: float) -> float:
+    """Registers that the values of a stage need, `most` at most. What is used again takes one of its own; a function,
+    whose polynomial has many numbers, takes all; numbers come from memory. `inlined` are the needs of the stages that
+    are inlined into it."""
+    needs = _Needs(inlined, most)
+    found = needs.in_turn(map(needs.of, stage.values))
+    return min(most, found + sum(times > 1 for times in needs.uses.values()))
+
+
+@dataclass(slots=True)
+class _Needs:
+    """The needs of the expressions of one stage, and how often each that is computed is used."""
+
+    inlined: Mapping[str, float]
+    most: float
+    known: dict[int, float] = field(default_factory=dict)
+    uses: Counter[object] = field(default_factory=Counter)
+
+    def of(self, e: Expr) -> float:
+        match e:
+            case Var() | Const():
+                return 0.0
+            case Access():
+                if e.name in self.inlined:
+                    self.uses[e] += 1
+                return self.inlined.get(e.name, 1.0)
+        self.uses[id(e)] += 1
+        found = self.known.get(id(e))
+        if found is None:
+            found = self.known[id(e)] = self._of_operation(e)
+        return found
+
+    def _of_operation(self, e: Expr) -> float:
+        match e:
+            case Reduce():
+                return self.of(e.body) + 1.0
+            case Call(function=function) if function in FUNCTIONS:
+                return self.most
+            case Binary() if is_sum(e):
+                first, *others = sorted(map(self.of, terms_of_sum(e)), reverse=True)
+                return max(first, others[0] + 1.0)  # beside the sum so far
+        return max(1.0, self.in_turn(map(self.of, children(e))))
+
+    @staticmethod
+    def in_turn(needs: Iterable[float]) -> float:
+        """The need of values one after the other, each of which stays in a register."""
+        return max((n + before for before, n in enumerate(sorted(needs, reverse=True))), default=0.0)
