@@ -181,16 +181,16 @@ class _Fused:
             for w in self.written:
                 w.apart = const(0) if w is first else b.let(modulo(w.into_line + whole, w.line), "apart")
         rest = b.let(rest, f"{self.row.dim}_rest")
-        ends = None if whole == k_first and rest == k_last + 1 else self._iteration(streams, safe=True)
-        if self.row.seldom and ends is not None:
-            b.emit(Loop(ends[0], k_first, k_last, const(1), ends[1], comment="vectors of a row, with care"))
+        with_care = None if whole == k_first and rest == k_last + 1 else self._iteration(streams, safe=True)
+        if self.row.seldom and with_care is not None:
+            b.emit(Loop(with_care[0], k_first, k_last, const(1), with_care[1], comment="vectors of a row, with care"))
         else:
             k, body = self._iteration(streams, safe=False, parts=parts)
             vectors = Loop(k, whole, rest - 1, const(parts), body, comment="whole vectors")
-            if ends is None:  # of a short row, at every size
+            if with_care is None:  # of a short row, at every size
                 b.emit(vectors)
             else:
-                at, careful = ends
+                at, careful = with_care
                 b.emit(PeeledLoop(at, k_first, k_last, (whole, rest), careful, (vectors,), "both ends of the row"))
         self._flush(k_last)
         assert tuple(self.given) == granted

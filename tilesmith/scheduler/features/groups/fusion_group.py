@@ -308,7 +308,7 @@ def told_apart(span: Span, points: int) -> int:
     lines = min(points, span.rate.denominator)
     if lines == 1:
         return span.extent(points)
-    step = int(abs(span.rate) * span.rate.denominator)
+    step = abs(span.rate.numerator)
     return lines * min(-(-points // lines) * span.extent(1), step * (-(-points // lines) - 1) + span.extent(1))
 
 

@@ -7,7 +7,7 @@ from support.group_work import works
 from support.small_pipelines import F, k, pipeline, stage, summed, x, y
 
 from tilesmith.cost_models.work import Column
-from tilesmith.scheduler.features.group_counts import Levels
+from tilesmith.scheduler.features.groups.group_counts import Levels
 
 LOOPS = ("x.inner", "y.inner", "y.outer", "x.outer")
 
