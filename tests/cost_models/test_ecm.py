@@ -466,6 +466,29 @@ def test_memory_hides_behind_instructions_as_much_as_the_machine_lets_it(plain: 
         assert found["in core"] == pytest.approx(2 * half)
 
 
+@pytest.mark.parametrize(
+    ("written", "arithmetic", "adds"), [(True, 0.0, True), (False, 0.0, False), (True, 60.0, False)]
+)
+def test_lines_of_caches_wait_for_what_stores_bring_and_both_hide_behind_instructions(
+    written: bool, arithmetic: float, adds: bool
+) -> None:
+    """Rows from the second level add their whole time to that of what is stored in memory, not to that of what is
+    loaded; arithmetic that is as long as both hides them."""
+    hidden = {"cache_hidden_share": 1.0, "memory_hidden_share": 1.0}
+    platform = machine(row_start_ns=0.0, memory_gb_s=1e3, memory_gb_s_one_thread=10.0, **hidden)
+    first, level = platform.l1_bytes, platform.ecm_parameters.levels[0]
+    operations = (("f32", Operations(multiply=arithmetic / platform.ecm_parameters.f32.multiply)),)
+    usual = work(operations=operations, loads=(), stores=(), working=(2.0 * first, FAR))
+    far, none = (64e6,) * 3, (0.0,) * 3
+    usual = usual._replace(loaded=none if written else far, stored=far if written else none)
+    found = []
+    for near in (0.0, 64e6):
+        moved = usual._replace(loaded=(usual.loaded[0] + near, *usual.loaded[1:]))
+        found.append(sum(terms(counts(moved), platform).values()))
+    added = 64e6 / level.load_bytes_per_cycle * 1e-3
+    assert found[1] - found[0] == pytest.approx(added if adds else 0.0, abs=1e-3 * added)
+
+
 def test_lines_that_no_prefetcher_asks_for_wait_for_their_share_of_a_latency() -> None:
     """The more so the shorter a row is, and not where the next tile goes on with it in time."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)

@@ -7,9 +7,9 @@ A stage takes, of one thread,
                   that no prefetcher has asked for
     memory      = the same beyond the last level, over what memory gives a thread
 
-and these overlap: the longer of two counts whole, of the other what prefetching does not hide. Threads divide the work
-by iterations of the parallel loop, rounded up; what they share (bandwidth) does not grow with them beyond its limit. A
-group adds forks and tiles.
+and these overlap, but for caches and what stores bring from memory: the longer of two counts whole, of the other what
+prefetching does not hide. Threads divide the work by iterations of the parallel loop, rounded up; what they share
+(bandwidth) does not grow with them beyond its limit. A group adds forks and tiles.
 
 After the ECM model of Treibig and Hager (PPAM 2009) and Stengel et al. (ICS 2015), and their layer conditions; overlap
 as on cores whose prefetchers run ahead.
@@ -139,12 +139,11 @@ def _terms(
     ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):
-        own, *levels, memory, _ = together if w.in_output else (alone, *moved)
+        own, *levels, memory, written, _ = together if w.in_output else (alone, *moved)
         inside = summed(levels)
         long = of.followed * p.prefetch_share
-        added = _beside(_beside(own, inside, p.cache_hidden_share * long), memory, ahead * long) - own
-        scale = added / largest(inside + memory, 1e-30)
-        *levels, memory, waits = moved
+        scale = _shown(own, inside, memory, written, p.cache_hidden_share * long, ahead * long)
+        *levels, memory, _, waits = moved
         parts = (alone, *(time * scale for time in levels), memory * scale + waits)
         times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
         found.append(tuple(map(summed, zip(parts, *times_of_passes, strict=True))) if times_of_passes else parts)
@@ -168,9 +167,7 @@ def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines:
     waiting = lines.late_loads * max(late - one, 0.0)
     memory = largest(beyond[-1] * (2 * one + waiting) * share, 2 * beyond[-1] * all_threads)
     of, long = m.parameters, lines.followed * m.parameters.prefetch_share
-    inside = _beside(core, sum(levels, 0.0), of.cache_hidden_share * long)
-    added = _beside(inside, memory, of.memory_hidden_share * long) - core
-    scale = added / largest(sum(levels, 0.0) + memory, 1e-30)
+    scale = _shown(core, sum(levels, 0.0), memory, 0.0, of.cache_hidden_share * long, of.memory_hidden_share * long)
     return (core, *(time * scale for time in levels), memory * scale)
 
 
@@ -260,6 +257,19 @@ def _unfollowed(w: Work, of: Step, rows: float, group: GroupWork, m: Machine) ->
     lines = w.loaded[0] / largest(w.steps * m.caches[0].line_bytes, 1.0)
     seen = largest(1.0, lines * (1.0 + p.window_instructions / max(of.instructions, 1.0)))
     return late * (p.memory_parallelism / smallest(seen, p.memory_parallelism))
+
+
+def _shown(
+    core: Amount, caches: Amount, memory: Amount, written: Amount, of_caches: Amount, of_memory: Amount
+) -> Amount:
+    """The share of the time for lines of caches and of memory that adds to that in the core, of those of memory so much
+    for what is `written`. A core waits for what its stores bring with the same buffers as for lines of caches, so that
+    none of that hides behind these; of what loads bring the share of memory does. Of the shorter time, theirs
+    together or the core's, both shares on the average are hidden."""
+    moved = largest(caches + memory, 1e-30)
+    lines = _beside(caches, memory, of_memory * (1.0 - written / largest(memory, 1e-30)))
+    hidden = (of_caches * caches + of_memory * memory) / moved
+    return (_beside(core, lines, hidden) - core) / moved
 
 
 def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
@@ -361,10 +371,11 @@ def _through(w: Work, passing: _Passing) -> tuple[Amount, ...]:
 
 
 def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
-    """Times of what each level beyond the first, and memory, gives a stage and takes of it; and of the lines from
-    memory that data says the place of: no prefetcher asks for them, and no core has so much else to do meanwhile."""
+    """Times of what each level beyond the first, and memory, gives a stage and takes of it, and the part of memory's
+    for what stores write there by way of the caches; and of the lines from memory that data says the place of: no
+    prefetcher asks for them, and no core has so much else to do meanwhile."""
     if _is_idle(w):
-        return [0.0] * (len(m.outer) + 2)
+        return [0.0] * (len(m.outer) + 3)
     loads, stores, places = _passing(w, caches, m)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
@@ -394,7 +405,7 @@ def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, li
         waits = waits + w.awaited_bytes * late * share
     if w.columns:  # pages are found while lines are on their way
         waits = waits + largest(translation(w.columns, m) * share - sum(found, memory), 0.0)
-    return [*found, memory, waits]
+    return [*found, memory, memory * (written * p.write_allocate_factor / largest(beyond, 1e-30)), waits]
 
 
 def _is_idle(w: Work) -> bool:
