@@ -238,6 +238,21 @@ def test_stages_with_long_loops_of_their_own_run_beside_no_other(times: int, bes
     assert found < alone / 2 if beside else found == pytest.approx(alone)
 
 
+def test_stages_in_one_loop_take_the_longer_of_what_all_their_steps_compute_and_move() -> None:
+    """A step of one stage is for three of the other, whose arithmetic is longer."""
+    platform = machine(row_start_ns=0.0, load_cycles=1.0, store_cycles=1.0, window_instructions=4096.0)
+    one = platform.ecm_parameters.f32.multiply
+    member = work(rows=0.0, operations=(("f32", Operations(multiply=1.0 / one)),), loads=(Transfer("aligned", 4, 2.0),))
+    output = work(rows=0.0, steps=3e6, operations=(("f32", Operations(multiply=2.0 / one)),), loads=())
+    stages = tuple(
+        StageCounts(n, False, 4e6, 4e6, Operations(add=1), (), 4, False, 0.0, 0.0, w)
+        for n, w in (("member", member), ("out", output))
+    )
+    group = GroupWork(parallel=1.0, tiles=1.0, circulating_bytes=FAR)
+    priced = Ecm().price(GroupCounts("out", 1, (("x", 3e6),), (), stages, group), platform)
+    assert sum(float(s.terms[0].value) for s in priced.stages) == pytest.approx(1e6 * 1e-3 * (1 + 3 * 2))
+
+
 def test_all_candidates_are_priced_as_each_alone() -> None:
     platform = machine()
     steps = np.array([1e5, 1e6, 1e7])

@@ -31,14 +31,15 @@ def test_the_one_candidate_of_taco2019_is_its_schedule() -> None:
 
 @pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
 def test_there_are_as_many_as_are_asked_for(name: str) -> None:
-    """Where few shapes are priced with other sizes of tiles; the best is what it is when nobody asks for more."""
+    """Where few shapes are priced with other sizes of tiles. The first is what it is when nobody asks for more: the
+    schedule of the paper too, which is left only for one that costs clearly less."""
     document = pipelines.load(name)
     one = autoschedule(document, machine(), SearchOptions())
     many = autoschedule(document, machine(), SearchOptions(top=10))
     schedules = [c.schedule for c in many.candidates]
     assert len(set(schedules)) == 10
     assert schedules[0] == one.schedule
-    costs = [float(c.predicted.total) for c in many.candidates]
+    _, *costs = [float(c.predicted.total) for c in many.candidates]
     assert costs == sorted(costs)
 
 

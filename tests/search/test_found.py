@@ -12,6 +12,7 @@ from tilesmith.scheduler.ir.schedule.schedule import INLINE, Schedule
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.constraints.document import from_document
 
 
 def tiny_caches() -> CpuPlatform:
@@ -78,7 +79,7 @@ def test_a_stage_in_the_row_of_vectors_has_no_loop_inside_of_its_own_vectors() -
         {"name": "out", "dims": dims,
          "value": "3 * wide(x, y) + wide(x + 17, y) + 3 * wide(x, y + 1) + wide(x + 17, y + 1)"},
     ]  # fmt: skip
-    options = SearchOptions("default")
+    options = SearchOptions("default", fixed=from_document({"wide": {"compute": "x.inner"}}))
     schedule = scheduled(stages, [[0, 1650], [0, 450]], tiny_caches(), options, dims=dims, boundary=constant)
     (wide,) = [p for g in schedule.groups for p in g.placements if p.stage == "wide"]
     assert (wide.compute, wide.store, wide.order) == ("x.inner", "x.outer", ("x", "y"))

@@ -30,6 +30,7 @@ from tilesmith.scheduler.lowering.expressions import Sources
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
+from tilesmith.scheduler.search.constraints.document import load as load_fixed
 from tilesmith.scheduler.search.ecm import method, moves
 from tilesmith.scheduler.search.ecm.group_candidates import GroupCandidate
 from tilesmith.scheduler.search.ecm.moves import ahead_bytes
@@ -72,7 +73,8 @@ def test_what_is_computed_in_a_vector_has_its_own_innermost() -> None:
     pipeline = load(
         {"format": 1, "name": "few", "inputs": [image], "stages": stages, "outputs": ["out"], "estimates": sizes}
     )
-    found = autoschedule(pipeline, machine(threads=8, vector_bytes=16), SearchOptions("default", top=4)).candidates
+    options = SearchOptions("default", top=4, fixed=load_fixed({"f": {"compute": "x.inner"}}, pipeline))
+    found = autoschedule(pipeline, machine(threads=8, vector_bytes=32), options).candidates
     for candidate in found:
         check(rewrite(pipeline, candidate.schedule))
     placed = [p for c in found for g in c.schedule.groups for p in g.placements if p.compute == g.loops[0] and p.order]

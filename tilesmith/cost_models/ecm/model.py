@@ -469,7 +469,8 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     one_loop = [w.in_output and not _is_apart(s, n, m) for w, s, n in zip(works, steps, times, strict=True)]
     ends = _ends(works) if sum(w.in_output for w in works) > 1 else None
     beside = [s for s, here in zip(steps, one_loop, strict=True) if here]
-    computes = sum(s.arithmetic for s in beside) >= sum(s.transfers for s in beside)
+    rates = [_rate(w, works[-1]) for w, here in zip(works, one_loop, strict=True) if here]
+    computes = sum((s.arithmetic - s.transfers) * n for s, n in zip(beside, rates, strict=True)) >= 0.0
     waits = _waits_of_loop(works, steps, times, chain, m)
     found: list[Amount] = []
     for w, of, here in zip(works, steps, one_loop, strict=True):
@@ -541,8 +542,13 @@ def _times(work: Work, works: list[Work]) -> float:
     """Number of times that a stage is computed in one step of the loop that it shares with the output."""
     if not work.in_output or work is works[-1]:
         return 1.0
-    times = work.steps / largest(works[-1].steps, 1.0)
-    return max(1.0, float(times.min() if isinstance(times, ndarray) else times))
+    return max(1.0, _rate(work, works[-1]))
+
+
+def _rate(work: Work, output: Work) -> float:
+    """Steps of a stage for one of the output."""
+    rate = work.steps / largest(output.steps, 1.0)
+    return float(rate.min() if isinstance(rate, ndarray) else rate)
 
 
 def _start(work: GroupWork, m: Machine, share: Amount, threads: int) -> Amount:
