@@ -7,6 +7,7 @@ import re
 import time
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,7 @@ from tilesmith.app.cli.ci import checking, target
 from tilesmith.app.client import Client
 from tilesmith.app.service.jobs import compare
 from tilesmith.scheduler import pipelines
+from tilesmith.scheduler.search.params import PARAMS
 
 from .conftest import SLOWER, SOFTEN
 
@@ -96,7 +98,8 @@ def test_five_percent_more_work_are_always_caught(repository, ci, name):
         assert done.exit_code == (found["change"] >= 0.05)
         changes.append(found["change"])
     assert min(c for c in changes if c >= 0.05) < 0.065, "5 % are passed closely, and caught"
-    assert changes == sorted(changes)
+    kept = 1 - PARAMS.paper_gain_asking  # a schedule that gains less is not taken, and at the next size it may be
+    assert all(taller > lower - kept for lower, taller in pairwise(changes))
 
 
 def test_new_and_removed_pipelines_are_told(repository, ci, main, tmp_path):

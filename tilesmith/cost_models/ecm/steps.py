@@ -315,9 +315,9 @@ def _strided(t: Transfer, lanes: int, m: Machine) -> tuple[float, float]:
 
 
 def _shifted(t: Transfer, lanes: int, loaded: float, m: Machine) -> tuple[float, float]:
-    """The same of short elements, where all of each stride are read, as parts of longer ones that an instruction
-    permutes: those of a stride are loaded once, the longer ones picked once, and each part is shifted into its place.
-    Infinite of others."""
+    """Cycles, as those of `_strided`, of short elements of which all of each stride are read, as parts of longer ones
+    that an instruction permutes: those of a stride are loaded once, the longer ones picked once, and each part is
+    shifted into its place. Infinite of others."""
     p, longer = m.parameters, min(m.core.instructions.permuted_bytes, t.bytes * t.stride)
     if t.bytes >= longer or not t.whole or t.stride & (t.stride - 1):
         return inf, inf
