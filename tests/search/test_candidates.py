@@ -31,8 +31,8 @@ def test_the_one_candidate_of_taco2019_is_its_schedule() -> None:
 
 @pytest.mark.parametrize("name", ["blur", "harris", "unsharp"])
 def test_there_are_as_many_as_are_asked_for(name: str) -> None:
-    """Where few shapes are priced with other sizes of tiles. The first is what it is when nobody asks for more: the
-    schedule of the paper too, which is left only for one that costs clearly less."""
+    """Candidates are as many even where few shapes are priced, by other sizes of tiles. The first is what it is when
+    nobody asks for more: the schedule of the paper too, which is left only for one that costs clearly less."""
     document = pipelines.load(name)
     one = autoschedule(document, machine(), SearchOptions())
     many = autoschedule(document, machine(), SearchOptions(top=10))

@@ -37,7 +37,7 @@ def test_what_all_points_together_read_is_loaded_once_however_far_apart_its_plac
 
 
 def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> None:
-    """Of eight rows each second reads one after the other: which of two neighbours read the same is not known."""
+    """Rows side by side of what is enlarged twice read one row after the other by twos, which ones is not known."""
     halves = span_of((y // 2).e, {"y": variable("y")})
     assert [told_apart(halves, n) for n in (1, 2, 8)] == [1, 2, 8]
     assert halves.extent(8) == 5

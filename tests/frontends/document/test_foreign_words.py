@@ -130,7 +130,7 @@ def test_what_is_proposed_for_a_function_of_numpy_computes_the_same(name: str) -
 
 
 def test_what_is_no_name_is_not_taken_for_one_with_the_same_letters() -> None:
-    """`hypot` is no `photo`; who has swapped or left out a letter is told the name."""
+    """`hypot` is no `photo`; who has swapped or left out a letter, or turned words round, is told the name."""
     document = _document("hypot(img(x, y), img(x, y))")
     document["inputs"].append({"name": "photo", "type": "uint8", "dims": ["x", "y"]})
     assert [p.hint for p in _problems(document)] == ["write sqrt(a * a + b * b)"]
@@ -140,6 +140,7 @@ def test_what_is_no_name_is_not_taken_for_one_with_the_same_letters() -> None:
         ("phtoo(x, y)", "photo"),
         ("phot(x, y)", "photo"),
         ("mni(1, 2)", "min"),
+        ("UINT8_sat(1)", "sat_uint8"),
     ):
         document["stages"][0]["value"] = wrong
         assert [p.hint for p in _problems(document)] == [hint and f"did you mean {hint!r}?"]

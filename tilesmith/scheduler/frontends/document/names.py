@@ -41,6 +41,11 @@ def close_to(name: str, known: Iterable[str]) -> str | None:
     # Of names of about the same length, and not of thousands: comparing costs more than looking.
     alike = islice((k for k in known if abs(len(k) - len(name)) <= 3), 100)
     names = list(alike)
-    matches = [k for k in names if k.casefold() == name.casefold()]
+    matches = [k for k in names if _words(k) == _words(name)]
     matches = matches or get_close_matches(name[:64], names, n=1, cutoff=ALIKE)
     return f"did you mean {matches[0]!r}?" if matches else None
+
+
+def _words(name: str) -> list[str]:
+    """Words of a name, whatever their case and order: `UINT8_sat` has those of `sat_uint8`."""
+    return sorted(name.casefold().split("_"))
