@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.builders import builder
 from support.lowered import buffer, evaluated, pipeline
 from support.lowered_values import execute_body
+from support.planes import X, Y, open_row, planes, statements
 
 from tilesmith.platforms.base import VectorUnit
-from tilesmith.platforms.core import ORDINARY, Core
-from tilesmith.platforms.core import Prefetch as CorePrefetch
-from tilesmith.scheduler.ir.index import Index, const, sym
-from tilesmith.scheduler.ir.loop.builder import Builder, Scope
+from tilesmith.scheduler.ir.index import const
+from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
 from tilesmith.scheduler.ir.loop.ops import Load, Lookup
-from tilesmith.scheduler.ir.loop.program import Define, Prefetch, Statement
+from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, UINT8, UINT16, ScalarType
-from tilesmith.scheduler.loop_passes.dead_code import prune
-from tilesmith.scheduler.lowering import memory
-from tilesmith.scheduler.lowering.memory import _offset, ask_ahead, load, store, streams
-from tilesmith.scheduler.lowering.prefetches import Ahead
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.lowering.memory import load, store
 
 
 def test_every_other_element_is_picked_of_two_vectors() -> None:
@@ -34,19 +29,6 @@ def test_every_other_element_is_picked_of_two_vectors() -> None:
 %f_0_0 = shuffle %f_0, %f_1 [0, 2, 4, 6, 9, 11, 13, 15] : f32x8
 """.strip().splitlines()
     )
-
-
-def test_neighbours_of_a_row_are_placed_once_a_scope(monkeypatch: pytest.MonkeyPatch) -> None:
-    placed = []
-
-    def offset(b: Builder, of: Buffer, d: int, at: Index) -> Index:
-        placed.append(at)
-        return _offset(b, of, d, at)
-
-    monkeypatch.setattr(memory, "_offset", offset)
-    p = pipeline("f(x, y + 2) + f(x + 3, y + 2) + f(x, y)", dims=("x", "y"))
-    evaluated(p)
-    assert len(placed) == 2, "one row for two of the reads"
 
 
 def test_far_apart_elements_are_gathered() -> None:
@@ -109,34 +91,12 @@ def test_safe_loads_stay_inside_the_buffer() -> None:
 
 
 IMAGE = np.arange(1, 1 + 7 * 40, dtype=np.float32).reshape(7, 40)
-X, Y = sym("x"), sym("y")
-
-
-def planes(type_: ScalarType = FLOAT32, ring: int | None = None, name: str = "f", columns: bool = False) -> Buffer:
-    """Memory over x and y, with a ring of so many rows if any; or with columns that are dense."""
-    memory = buffer(name, type_, ("x", "y"))
-    memory.ring[1] = ring
-    if columns:
-        memory.unit, memory.stride = 1, [sym(f"{name}_stride_x"), const(1)]
-    return memory
-
-
-def open_row(vectors: VectorUnit | None = None) -> Builder:
-    b = builder(vectors)
-    b.declare("x")
-    b.declare("y")
-    b.scopes.append(Scope())
-    return b
 
 
 def data(b: Builder, lanes: np.ndarray, type_: ScalarType = INT32) -> tuple[Value, Buffer]:
     """A vector of indices that memory holds."""
     memory = buffer("at", type_)
     return b.define(Load(memory.pointer, const(0)), type_, len(lanes)), memory
-
-
-def statements(b: Builder) -> list[Statement]:
-    return [s for scope in b.scopes for s in scope.statements]
 
 
 def loaded(
@@ -257,82 +217,3 @@ def test_lanes_apart_are_stored_one_by_one() -> None:
 def test_rings_are_written_by_the_remainder() -> None:
     assert stored((Lane(X, (0, 1)), Lane(Y + 2)), [1, 2], ring=4) == {(2, 1): 1, (3, 1): 2}
     assert stored((Lane(X), Lane(Y)), [9], ring=2) == {(2, 1): 9}
-
-
-def test_vectors_that_stream_are_neighbours_in_memory() -> None:
-    row, value = Lane(X, tuple(range(4))), Value(FLOAT32, 4, "v")
-    assert streams(planes(), (row, Lane(Y)), value)
-    assert not streams(planes(), (Lane(X, (0, 2, 4, 6)), Lane(Y)), value)
-    assert not streams(planes(), (Lane(X), row), value)
-    assert not streams(planes(columns=True), (row, Lane(Y)), value)
-    assert not streams(planes(), (row, Lane(Y)), Value(FLOAT32, 1, "v"))
-    assert not streams(planes(), (row, Lane(Y)), Value(BOOL, 4, "v"))
-
-
-def prefetches(
-    ahead: Ahead, *lanes: tuple[Lane, ...], memory: Buffer | None = None, core: Core = ORDINARY
-) -> list[tuple[int, bool]]:
-    """Elements from x on and from y's row on that vectors ask for, a thousand elements a row; and whether far ahead."""
-    b = open_row()
-    b.core = core
-    for one in lanes:
-        ask_ahead(b, ahead, memory or planes(), one, b.depth)
-    at: list[tuple[int, bool]] = []
-    for s in statements(b):
-        if isinstance(s, Prefetch):
-            at.append((s.index.value({"x": 0, "y": 0, "f_stride_y": 1000}), s.far))
-    return at
-
-
-def test_vectors_ask_ahead_once_a_line() -> None:
-    neighbours = tuple((Lane(X + n, tuple(range(8))), Lane(Y)) for n in (-1, 0, 1))
-    assert prefetches(Ahead(512), *neighbours) == [(128 - 1, False)]
-    assert prefetches(Ahead(512), (Lane(X, tuple(range(0, 64, 2))), Lane(Y))) == [
-        (128 + n, False) for n in range(0, 64, 16)
-    ]
-    assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
-    assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
-    assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
-    assert prefetches(Ahead(rows={"f": {1: 1}}), neighbours[1]) == [(1000, True)]
-    assert prefetches(Ahead(rows={"g": {1: 1}}), neighbours[1]) == []
-
-
-def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
-    b = open_row()
-    with b.scope() as body:
-        y = b.declare("block", step=4)
-        for row in range(6):
-            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth)
-    _, kept = prune((), tuple(body), ())
-    assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
-
-
-def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:
-    """The terms of a sum go along the row one by one, or by half a line; or from row to row."""
-    b = open_row()
-    depth = b.depth
-    with b.scope() as body:
-        i = b.declare("i")
-        for at in (Lane(X + i, tuple(range(8))), Lane(Y)), (Lane(X + i.scaled(8), tuple(range(8))), Lane(Y)):
-            ask_ahead(b, Ahead(512), planes(), at, depth)
-        ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(Y + i)), depth)
-    asked = [s.index.value({"x": 0, "y": 0, "i": 1, "f_stride_y": 1000}) for s in body if isinstance(s, Prefetch)]
-    assert asked == [128 + 8, 128]
-
-
-def test_what_is_near_is_a_figure_of_the_machine() -> None:
-    neighbours = Lane(X, tuple(range(8))), Lane(Y)
-    core = Core(prefetch=CorePrefetch(near_bytes=4096, again_bytes=1024))
-    assert prefetches(Ahead(4096), neighbours, core=core) == [(1024, False)]
-    assert prefetches(Ahead(8192, again=True), neighbours, core=core) == [(2048, True), (256, False)]
-
-
-def test_who_asks_for_nothing() -> None:
-    """Without a distance, of memory of a thread, of one element, and of lanes down a column."""
-    row = Lane(X, tuple(range(8))), Lane(Y)
-    scratch = planes()
-    scratch.where = "thread"
-    assert prefetches(Ahead(0), row) == []
-    assert prefetches(Ahead(512), row, memory=scratch) == []
-    assert prefetches(Ahead(512), (Lane(X), Lane(Y))) == []
-    assert prefetches(Ahead(512), (Lane(X, tuple(range(8))), Lane(Y, tuple(range(8))))) == []

@@ -43,8 +43,9 @@ from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
 from tilesmith.scheduler.lowering.float_ends import opaque, rounded_once
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, is_one_vector, picked, spread, truths
-from tilesmith.scheduler.lowering.memory import ask_ahead, load
+from tilesmith.scheduler.lowering.memory import load
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups, sum_of_neighbours
+from tilesmith.scheduler.lowering.prefetches import ask_ahead
 from tilesmith.scheduler.lowering.reductions import reduced
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 

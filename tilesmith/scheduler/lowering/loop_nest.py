@@ -19,10 +19,11 @@ from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, NeedAlignment, NotUniformBound
-from tilesmith.scheduler.lowering.memory import beyond, store, store_channels, store_past
+from tilesmith.scheduler.lowering.memory import store, store_channels
 from tilesmith.scheduler.lowering.reductions import together
 from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 from tilesmith.scheduler.lowering.row_room import stays_in_room
+from tilesmith.scheduler.lowering.streaming_stores import beyond, store_past
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 
 MOST_OF_ROW = 8

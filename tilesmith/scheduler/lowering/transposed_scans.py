@@ -19,7 +19,8 @@ from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
 from tilesmith.scheduler.lowering.loop_nest import Nest, run
-from tilesmith.scheduler.lowering.memory import ask_for, load, store
+from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.prefetches import ask_for
 from tilesmith.scheduler.lowering.transposition import transposed
 
 MOST_MISSED = 2

@@ -1,0 +1,81 @@
+"""Software prefetches: which lines vectors ask for, how far ahead, and how often."""
+
+from __future__ import annotations
+
+from support.planes import X, Y, open_row, planes, statements
+
+from tilesmith.platforms.core import ORDINARY, Core
+from tilesmith.platforms.core import Prefetch as CorePrefetch
+from tilesmith.scheduler.ir.loop.program import Prefetch
+from tilesmith.scheduler.ir.loop.values import Buffer, Lane
+from tilesmith.scheduler.loop_passes.dead_code import prune
+from tilesmith.scheduler.lowering.prefetches import Ahead, ask_ahead
+
+
+def prefetches(
+    ahead: Ahead, *lanes: tuple[Lane, ...], memory: Buffer | None = None, core: Core = ORDINARY
+) -> list[tuple[int, bool]]:
+    """Elements from x on and from y's row on that vectors ask for, a thousand elements a row; and whether far ahead."""
+    b = open_row()
+    b.core = core
+    for one in lanes:
+        ask_ahead(b, ahead, memory or planes(), one, b.depth)
+    at: list[tuple[int, bool]] = []
+    for s in statements(b):
+        if isinstance(s, Prefetch):
+            at.append((s.index.value({"x": 0, "y": 0, "f_stride_y": 1000}), s.far))
+    return at
+
+
+def test_vectors_ask_ahead_once_a_line() -> None:
+    neighbours = tuple((Lane(X + n, tuple(range(8))), Lane(Y)) for n in (-1, 0, 1))
+    assert prefetches(Ahead(512), *neighbours) == [(128 - 1, False)]
+    assert prefetches(Ahead(512), (Lane(X, tuple(range(0, 64, 2))), Lane(Y))) == [
+        (128 + n, False) for n in range(0, 64, 16)
+    ]
+    assert prefetches(Ahead(4096), neighbours[1]) == [(1024, True)]
+    assert prefetches(Ahead(4096, again=True), neighbours[1]) == [(1024, True), (384, False)]
+    assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
+    assert prefetches(Ahead(rows={"f": {1: 1}}), neighbours[1]) == [(1000, True)]
+    assert prefetches(Ahead(rows={"g": {1: 1}}), neighbours[1]) == []
+
+
+def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
+    b = open_row()
+    with b.scope() as body:
+        y = b.declare("block", step=4)
+        for row in range(6):
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth)
+    _, kept = prune((), tuple(body), ())
+    assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
+
+
+def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:
+    """The terms of a sum go along the row one by one, or by half a line; or from row to row."""
+    b = open_row()
+    depth = b.depth
+    with b.scope() as body:
+        i = b.declare("i")
+        for at in (Lane(X + i, tuple(range(8))), Lane(Y)), (Lane(X + i.scaled(8), tuple(range(8))), Lane(Y)):
+            ask_ahead(b, Ahead(512), planes(), at, depth)
+        ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(Y + i)), depth)
+    asked = [s.index.value({"x": 0, "y": 0, "i": 1, "f_stride_y": 1000}) for s in body if isinstance(s, Prefetch)]
+    assert asked == [128 + 8, 128]
+
+
+def test_what_is_near_is_a_figure_of_the_machine() -> None:
+    neighbours = Lane(X, tuple(range(8))), Lane(Y)
+    core = Core(prefetch=CorePrefetch(near_bytes=4096, again_bytes=1024))
+    assert prefetches(Ahead(4096), neighbours, core=core) == [(1024, False)]
+    assert prefetches(Ahead(8192, again=True), neighbours, core=core) == [(2048, True), (256, False)]
+
+
+def test_who_asks_for_nothing() -> None:
+    """Without a distance, of memory of a thread, of one element, and of lanes down a column."""
+    row = Lane(X, tuple(range(8))), Lane(Y)
+    scratch = planes()
+    scratch.where = "thread"
+    assert prefetches(Ahead(0), row) == []
+    assert prefetches(Ahead(512), row, memory=scratch) == []
+    assert prefetches(Ahead(512), (Lane(X), Lane(Y))) == []
+    assert prefetches(Ahead(512), (Lane(X, tuple(range(8))), Lane(Y, tuple(range(8))))) == []
