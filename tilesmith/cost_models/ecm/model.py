@@ -142,7 +142,7 @@ def _terms(
         own, *levels, memory, written, _ = together if w.in_output else (alone, *moved)
         inside = summed(levels)
         long = of.followed * p.prefetch_share
-        scale = _shown(own, inside, memory, written, p.cache_hidden_share * long, ahead * long)
+        scale = _Overlap(own, inside, memory, written).shown(p.cache_hidden_share * long, ahead * long)
         *levels, memory, _, waits = moved
         parts = (alone, *(time * scale for time in levels), memory * scale + waits)
         times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
@@ -167,7 +167,7 @@ def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines:
     waiting = lines.late_loads * max(late - one, 0.0)
     memory = largest(beyond[-1] * (2 * one + waiting) * share, 2 * beyond[-1] * all_threads)
     of, long = m.parameters, lines.followed * m.parameters.prefetch_share
-    scale = _shown(core, sum(levels, 0.0), memory, 0.0, of.cache_hidden_share * long, of.memory_hidden_share * long)
+    scale = _Overlap(core, sum(levels, 0.0), memory).shown(of.cache_hidden_share * long, of.memory_hidden_share * long)
     return (core, *(time * scale for time in levels), memory * scale)
 
 
@@ -259,17 +259,24 @@ def _unfollowed(w: Work, of: Step, rows: float, group: GroupWork, m: Machine) ->
     return late * (p.memory_parallelism / smallest(seen, p.memory_parallelism))
 
 
-def _shown(
-    core: Amount, caches: Amount, memory: Amount, written: Amount, of_caches: Amount, of_memory: Amount
-) -> Amount:
-    """The share of the time for lines of caches and of memory that adds to that in the core, of those of memory so much
-    for what is `written`. A core waits for what its stores bring with the same buffers as for lines of caches, so that
-    none of that hides behind these; of what loads bring the share of memory does. Of the shorter time, theirs
-    together or the core's, both shares on the average are hidden."""
-    moved = largest(caches + memory, 1e-30)
-    lines = _beside(caches, memory, of_memory * (1.0 - written / largest(memory, 1e-30)))
-    hidden = (of_caches * caches + of_memory * memory) / moved
-    return (_beside(core, lines, hidden) - core) / moved
+class _Overlap(NamedTuple):
+    """Times that overlap: in the core, for lines of caches and of memory; of the last so much for what is `written`."""
+
+    core: Amount
+    caches: Amount
+    memory: Amount
+    written: Amount = 0.0
+
+    def shown(self, of_caches: Amount, of_memory: Amount) -> Amount:
+        """The share of the time for lines that adds to that in the core, where these shares of caches and memory can
+        hide. A core waits for what its stores bring with the same buffers as for lines of caches, so that none of that
+        hides behind these; of what loads bring the share of memory does. Of the shorter time, theirs together or the
+        core's, both shares on the average are hidden."""
+        moved = largest(self.caches + self.memory, 1e-30)
+        hidden_in_caches = of_memory * (1.0 - self.written / largest(self.memory, 1e-30))
+        lines = _beside(self.caches, self.memory, hidden_in_caches)
+        hidden = (of_caches * self.caches + of_memory * self.memory) / moved
+        return (_beside(self.core, lines, hidden) - self.core) / moved
 
 
 def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log2
+from typing import NamedTuple
 
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
@@ -195,7 +196,7 @@ def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
     cycles = sum(_vectors(t, lanes, m) for t in loads if t.way in SHUFFLED) * p.shuffle_cycles
     turned = (t for t in loads if t.way == "transposed")
     cycles += sum(_vectors(t, lanes, m) * log2(min(t.stride, lanes)) for t in turned) * p.shuffle_cycles
-    cycles += sum(_strided(t, lanes, m)[1] for t in loads if t.way == "strided")
+    cycles += sum(_strided(t, lanes, m).permutations for t in loads if t.way == "strided")
     near = sum(_near(t, lanes, m) for t in loads)
     cycles += near * (2 * p.shuffle_cycles + p.i32.select + NEAR_OPERATIONS * p.i32.add)
     for t in loads:  # every piece of a table looks up all lanes, and of two pieces one is right
@@ -272,7 +273,7 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride
             return t.times * vectors * (p.load_cycles + crossing)
         case "strided":
-            return _strided(t, lanes, m)[0]
+            return _strided(t, lanes, m).loads
         case "table" if _pieces(t, m):
             return t.times * vectors * _pieces(t, m) * max(1.0, m.table_entries / m.vector_bytes) * p.load_cycles
         case "table":  # by way of memory, where loads and stores take turns
@@ -303,28 +304,35 @@ def _near(t: Transfer, lanes: int, m: Machine) -> float:
     return t.times * max(1.0, lanes * max(t.bytes, BYTES["i32"]) / m.vector_bytes)
 
 
-def _strided(t: Transfer, lanes: int, m: Machine) -> tuple[float, float]:
-    """Cycles of the loads of elements that are a stride apart, and of the permutations that pick them out of these: of
-    whole vectors two by two, or each lane alone. Of an odd stride each vector is as long as what is picked, so that
-    they differ."""
+class _Picks(NamedTuple):
+    """Cycles of elements that are a stride apart: of the loads, and of the permutations that pick them out of these."""
+
+    loads: float
+    permutations: float
+
+
+def _strided(t: Transfer, lanes: int, m: Machine) -> _Picks:
+    """Elements a stride apart, picked of whole vectors two by two, or each lane alone. Of an odd stride each vector is
+    as long as what is picked, so that they differ."""
     vectors = max(1.0, lanes * t.bytes / m.vector_bytes)
     loaded = t.stride * vectors if t.stride % 2 else max(1.0, lanes * t.bytes * t.stride / m.vector_bytes)
     each = min(loaded, lanes)
-    picked = t.times * each * m.parameters.load_cycles, t.times * max(each - 1, vectors) * _picked(t, m)
+    picked = _Picks(t.times * each * m.parameters.load_cycles, t.times * max(each - 1, vectors) * _picked(t, m))
     return min(picked, _shifted(t, lanes, loaded, m), key=sum)
 
 
-def _shifted(t: Transfer, lanes: int, loaded: float, m: Machine) -> tuple[float, float]:
-    """Cycles, as those of `_strided`, of short elements of which all of each stride are read, as parts of longer ones
-    that an instruction permutes: those of a stride are loaded once, the longer ones picked once, and each part is
-    shifted into its place. Infinite of others."""
+def _shifted(t: Transfer, lanes: int, loaded: float, m: Machine) -> _Picks:
+    """Short elements of which all of each stride are read, as parts of longer ones that an instruction permutes: those
+    of a stride are loaded once, the longer ones picked once, and each part is shifted into its place. Infinite of
+    others."""
     p, longer = m.parameters, min(m.core.instructions.permuted_bytes, t.bytes * t.stride)
     if t.bytes >= longer or not t.whole or t.stride & (t.stride - 1):
-        return inf, inf
+        return _Picks(inf, inf)
     registers, levels = max(1.0, lanes * longer / m.vector_bytes), log2(t.bytes * t.stride / longer)
     one = m.vector_bytes <= m.core.instructions.narrowest_bytes or m.table_entries >= TABLE_ENTRIES
     joined = levels * t.times * t.bytes / longer * registers * p.shuffle_cycles * (1 if one else 2)
-    return max(1.0, t.times / t.stride) * loaded * p.load_cycles, joined + t.times * registers * p.i32.add
+    loads = max(1.0, t.times / t.stride) * loaded * p.load_cycles
+    return _Picks(loads, joined + t.times * registers * p.i32.add)
 
 
 def _picked(t: Transfer, m: Machine) -> float:
