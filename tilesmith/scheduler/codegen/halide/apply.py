@@ -16,7 +16,8 @@ from tilesmith.scheduler.codegen.halide.directives import (
     Shift,
     directives,
 )
-from tilesmith.scheduler.frontends.halide.live import Imported, Live, as_pipeline, from_halide, funcs_of, import_halide
+from tilesmith.scheduler.frontends.halide.imported import Imported
+from tilesmith.scheduler.frontends.halide.live import Live, as_pipeline, from_halide, funcs_of, import_halide
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite

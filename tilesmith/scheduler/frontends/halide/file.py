@@ -6,11 +6,9 @@ import re
 
 import networkx as nx
 
-from tilesmith.scheduler.errors import DocumentError
-from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.frontends.halide.document import Obstacle, draft
+from tilesmith.scheduler.frontends.halide.document import Obstacle
 from tilesmith.scheduler.frontends.halide.facts import ImageFacts, ParamFacts
-from tilesmith.scheduler.frontends.halide.live import Imported, NotExpressible, obstacle, sizes_of
+from tilesmith.scheduler.frontends.halide.imported import Imported, imported, sizes_of
 from tilesmith.scheduler.frontends.halide.options import HalideOptions
 from tilesmith.scheduler.frontends.halide.serialized import BadBuffer, HalideParameter, HalideProgram, read
 from tilesmith.scheduler.frontends.halide.structure import nodes_of
@@ -23,18 +21,9 @@ def from_serialized(content: bytes, name: str | None = None, options: HalideOpti
     program = read(content)
     _check(program)
     images = {p.name: _image(p, program) for p in program.parameters if p.is_buffer}
-    images |= {b.name: ImageFacts(b.type, tuple((lo, n) for lo, n, _ in b.dims), tuple(s for _, _, s in b.dims))
-               for b in program.buffers.values()}  # fmt: skip
     scalars = {p.name: ParamFacts(p.type, None, None, None) for p in program.parameters if not p.is_buffer}
     options = options or HalideOptions()
-    result = draft(program, images, options.applied(scalars), options.spans(sizes_of(program)), name)
-    if result.obstacles:
-        raise NotExpressible(result.obstacles)
-    try:
-        pipeline = load(result.document)
-    except DocumentError as error:
-        raise NotExpressible([obstacle(p, result) for p in error.problems]) from None
-    return Imported(pipeline, result.document, tuple(result.remarks), dict(result.funcs), dict(result.buffers), result)
+    return imported(program, images, options.applied(scalars), options.spans(sizes_of(program)), name)
 
 
 def _check(program: HalideProgram) -> None:

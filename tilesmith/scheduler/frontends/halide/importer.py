@@ -13,7 +13,7 @@ from tilesmith.scheduler.frontends.importer import ImportedPipeline, ImportFaile
 from tilesmith.scheduler.frontends.python.files import PythonFileError, function_of, guarded
 
 if TYPE_CHECKING:
-    from tilesmith.scheduler.frontends.halide.live import Imported, NotExpressible
+    from tilesmith.scheduler.frontends.halide.imported import Imported, NotExpressible
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class HalideImporter:
         if source.endswith(self.suffixes):
             return self._read(Path(source).read_bytes(), Path(source).stem)
         from tilesmith.scheduler.frontends.halide.generators import built, generator_of
-        from tilesmith.scheduler.frontends.halide.live import HalideMissing, NotExpressible, from_halide, import_halide
+        from tilesmith.scheduler.frontends.halide.imported import NotExpressible
+        from tilesmith.scheduler.frontends.halide.live import HalideMissing, from_halide, import_halide
 
         try:
             import_halide()
@@ -65,7 +66,7 @@ class HalideImporter:
 
     def _read(self, content: bytes, name: str | None) -> ImportedPipeline:
         from tilesmith.scheduler.frontends.halide.file import BadBuffer, from_serialized
-        from tilesmith.scheduler.frontends.halide.live import NotExpressible
+        from tilesmith.scheduler.frontends.halide.imported import NotExpressible
 
         try:
             return _with_notes(from_serialized(content, name, self.options))
