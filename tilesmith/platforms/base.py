@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import Annotated, Any, Protocol, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
     WithJsonSchema,
-    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -27,6 +27,15 @@ Text = Annotated[str, Field(strict=True, max_length=2000)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Triple = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9_]{1,32}(-[a-z0-9_.]{1,32}){1,3}$")]
+
+
+def _power_of_two(line: int) -> int:
+    if line & (line - 1):
+        raise PydanticCustomError("not_a_power_of_two", "the line must be a power of two bytes")
+    return line
+
+
+LineBytes = Annotated[Count, Field(ge=8, le=4096), AfterValidator(_power_of_two)]
 
 
 def _pairs(sources: object) -> object:
@@ -109,20 +118,13 @@ class Cache(BaseModel):
 
     level: Annotated[int, Field(strict=True, ge=1, le=4)]
     size_bytes: Annotated[Count, Field(ge=1024, le=1 << 36)] = Field(description="bytes of one instance")
-    line_bytes: Annotated[Count, Field(ge=8, le=4096)] = Field(description="bytes of a line; a power of two")
+    line_bytes: LineBytes = Field(description="bytes of a line; a power of two")
     ways: Annotated[Count, Field(le=65536)]
     shared_by_threads: Annotated[Count, Field(le=4096)] = Field(description="hardware threads that share one instance")
     latency_cycles: Annotated[Positive, Field(le=10_000)] = Field(description="cycles from load to use on a hit")
     bandwidth_bytes_per_cycle: Annotated[Positive, Field(le=65_536)] = Field(
         description="bytes a cycle that one core takes from this level"
     )
-
-    @field_validator("line_bytes")
-    @classmethod
-    def _power_of_two(cls, line: int) -> int:
-        if line & (line - 1):
-            raise PydanticCustomError("not_a_power_of_two", "the line must be a power of two bytes")
-        return line
 
     @model_validator(mode="after")
     def _room_for_a_set(self) -> Self:

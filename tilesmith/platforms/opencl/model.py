@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tilesmith.platforms.base import (
     NO_SOURCES,
     Cache,
     Count,
+    LineBytes,
     PlatformDocument,
     Positive,
     Sources,
@@ -99,7 +100,7 @@ class OpenClPlatform(PlatformDocument):
     )
     global_memory_bytes: Annotated[Count, Field(le=1 << 50)]
     global_cache_bytes: Annotated[int, Field(strict=True, ge=0, le=1 << 36)] = Field(description="0: there is none")
-    global_cache_line_bytes: Annotated[Count, Field(ge=8, le=4096)]
+    global_cache_line_bytes: LineBytes
     memory_bandwidth_gb_s: Annotated[Positive, Field(le=100_000)] = Field(description="10^9 bytes/s, the whole device")
     local_bandwidth_gb_s: Annotated[Positive, Field(le=1_000_000)] = Field(description="the same of local memory")
     memory_latency_ns: Annotated[Positive, Field(le=100_000)]
@@ -246,13 +247,6 @@ class OpenClPlatform(PlatformDocument):
         found.update({f"max_work_item_sizes.{n}": size for n, size in enumerate(self.max_work_item_sizes)})
         found.update({f"vector_widths.{name}": lanes for name, lanes in self.vector_widths})
         return found
-
-    @field_validator("global_cache_line_bytes")
-    @classmethod
-    def _power_of_two(cls, line: int) -> int:
-        if line & (line - 1):
-            raise PydanticCustomError("not_a_power_of_two", "the line must be a power of two bytes")
-        return line
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
