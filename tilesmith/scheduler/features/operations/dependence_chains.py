@@ -14,7 +14,8 @@ from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.analysis.dependence import awaited, independent
-from tilesmith.scheduler.features.operations.operation_counts import constant_trips, function_of, is_few_products
+from tilesmith.scheduler.features.operations.node_operations import function_of, is_few_products
+from tilesmith.scheduler.features.operations.operation_counts import constant_trips
 from tilesmith.scheduler.features.operations.reduction_loops import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import lcm, log2, prod
 from types import MappingProxyType
 from typing import cast
@@ -15,7 +15,13 @@ from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
 from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
 from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
-from tilesmith.scheduler.features.operations.elementary_functions import executed
+from tilesmith.scheduler.features.operations.node_operations import (
+    Tally,
+    add_executed,
+    add_written,
+    element_type,
+    tally,
+)
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.evaluation import evaluate
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -32,48 +38,23 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Reduce,
     RVar,
     Select,
-    Unary,
     Var,
     children,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT16, INT32, THIRD, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import INT16, INT32
 
-CALLS = {
-    "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
-    "lerp": "lerp", "sat_add": "add2", "sat_sub": "add2", "halving_add": "add2", "rounding_halving_add": "add3",
-    "rounding_shift_right": "add2", "mul_shift_right": "multiply", "popcount": "bits", "count_leading_zeros": "bits2",
-    "count_trailing_zeros": "bits", "as_float32": "free", "as_float64": "free", "as_int32": "free", "as_int64": "free",
-    "as_uint32": "free", "as_uint64": "free",
-}  # fmt: skip
-COSTS = {
-    "add2": Operations(add=2),
-    "add3": Operations(add=3),
-    "lerp": Operations(add=2, multiply=1),
-    "multiply": Operations(multiply=1, add=1),
-    "select": Operations(select=1),
-    "select2": Operations(select=2),
-    "function": Operations(function=1),
-    # sums of fields of bits, and what sets all bits after the first (`ir.pipeline.bit_counts`)
-    "bits": Operations(add=12, multiply=1),
-    "bits2": Operations(add=22, multiply=1),
-    "free": Operations(),
-}
-KINDS = tuple(f.name for f in fields(Operations))
 MOST_PLACES = 64
 """Places, by the remainders of theirs that a condition follows from, that are tried."""
 _PLAIN = frozenset((Const, Var))
 """Expressions that take no operations."""
-BINARY = {"+": "add", "-": "add", "&": "add", "|": "add", "^": "add", "<<": "add", ">>": "add", "*": "multiply"}
 
 
 Trips = Callable[[RVar], int]
 """The number of iterations of a reduction variable."""
 
-Tally = dict[tuple[str, str], float]
-"""Numbers of operations by element type (`i8`, ..., `f64`) and a kind."""
 
 Typed = tuple[tuple[str, Operations], ...]
 """Operations by the type of the elements that they work on."""
@@ -180,7 +161,7 @@ def work_apart(stage: Stage) -> Mapping[str, float]:
         if isinstance(node, Access | Const | Var) or not (moving or row in dims) or not (apart or random):
             continue
         counts: Tally = {}
-        _add(node, 1.0, counts)
+        add_written(node, 1.0, counts)
         cost = arithmetic_cost(total(_typed(counts)))
         for dim in found:
             if dim in apart:
@@ -217,13 +198,6 @@ def outside_indices(e: Expr) -> Iterator[Expr]:
         yield node
         if not isinstance(node, Access):
             pending += children(node)
-
-
-def element_type(t: ScalarType) -> str:
-    """The name of a type among those that throughputs are known of."""
-    if t.kind == "bool":
-        return "i8"
-    return f"f{max(32, t.bits)}" if t.is_float else f"i{t.bits}"
 
 
 def _typed(counts: Tally) -> Typed:
@@ -341,7 +315,7 @@ class _Counting:
                 self._moving |= _moving_parts(written, self.row)
             return [(written, executions)]
         if self._moving is None:
-            _add(e, n, self.counts)
+            add_written(e, n, self.counts)
         else:
             parts = self._executed(e, n, executions, self._moving)
             if parts is not None:
@@ -356,7 +330,7 @@ class _Counting:
         grouped = summed_variable(e, self.row, {}, None) if self.row is not None and self.beside else None
         if grouped is not None:
             return [(part, executions) for part in _tally_groups(e, grouped, n, self.counts)]
-        _tally(e.type, {"sum": "add", "product": "multiply"}.get(e.op, "select"), n, self.counts)
+        tally(e.type, {"sum": "add", "product": "multiply"}.get(e.op, "select"), n, self.counts)
         return [(part, executions) for part in (e.body, e.where) if part is not None]
 
     def _executed(
@@ -370,7 +344,7 @@ class _Counting:
             share = remainders_hold(e.condition)
             if share is not None:
                 return [(e.if_true, executions.scaled(share)), (e.if_false, executions.scaled(1 - share))]
-        _add_executed(e, n, self.counts)
+        add_executed(e, n, self.counts)
         if isinstance(e, Call) and e.function == "mux":
             index, *choices = e.args
             return [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]
@@ -405,8 +379,8 @@ def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ..
     term, total = summed(e), total_type(e, r) or e.type
     group = total.bits // term.type.bits
     halves = 1 if (term.type.bits, group) == (8, 8) else 3 * log2(neighbours(r))
-    _tally(total, "add", n * (halves + 1) / group, counts)
-    _tally(e.type, "convert", 1, counts)
+    tally(total, "add", n * (halves + 1) / group, counts)
+    tally(e.type, "convert", 1, counts)
     return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 
 
@@ -422,12 +396,12 @@ def _sum_of_products(e: Expr, moving: Collection[int], n: float, counts: Tally) 
     others = [t for t, parts in found if len(parts) < 2 or id(t) not in moving]
     factors = [p for parts in products for p in parts if id(p) in moving]
     pairs = (len(products) + 1) // 2
-    tally = {
+    amounts = {
         ("i16", "multiply"): 2 * pairs,
         ("i32", "convert"): len(factors) / 2,
         ("i32", "add"): pairs + len(others) - 1,
     }
-    for key, amount in tally.items():
+    for key, amount in amounts.items():
         counts[key] = counts.get(key, 0) + n * amount
     return [*factors, *others]
 
@@ -459,59 +433,6 @@ def _short(e: Expr) -> Expr | None:
     return None
 
 
-def _add_executed(e: Expr, n: float, counts: Tally) -> None:
-    """Add operations as the code does them: an integer quotient by a power of two is a shift, and its remainder a mask;
-    functions are what they are made of. What a `mux` picks from loops know. The bits of an integer are those of one of
-    the same size, with a sign or without."""
-    match e:
-        case Binary() if e.op in BINARY:  # as most of them
-            _tally(e.type, BINARY[e.op], n, counts)
-        case Cast(saturate=False) if (
-            e.type.is_integer and e.operand.type.is_integer and e.type.bits == e.operand.type.bits
-        ):
-            pass
-        case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
-            _tally(e.type, "add", n, counts)
-        case Binary(op="**") if not is_few_products(e):
-            _add_function(function_of(e), 2, e.type, n, counts)
-        case Call(function="mux"):
-            pass
-        case Call() if e.function not in CALLS:
-            _add_function(function_of(e), len(e.args), e.type, n, counts)
-        case _:
-            _add(e, n, counts)
-
-
-def _add_function(function: str, args: int, of: ScalarType, n: float, counts: Tally) -> None:
-    for name, made_of in executed(function, of, args).items():
-        for kind in KINDS:
-            if amount := getattr(made_of, kind):
-                counts[name, kind] = counts.get((name, kind), 0) + n * amount
-
-
-def _is_power_of_two(k: int) -> bool:
-    return k > 0 and k & (k - 1) == 0
-
-
-def function_of(e: Expr) -> str:
-    """The function that an expression is computed by as others are: powers are, and some as cube roots."""
-    match e:
-        case Binary(op="**", right=Const(value=exponent)) | Call(function="pow", args=(_, Const(value=exponent))):
-            return "cube root" if e.type == FLOAT32 and np.float32(exponent) == THIRD else "pow"
-        case Call():
-            return e.function
-    return "pow"
-
-
-def is_few_products(e: Expr) -> bool:
-    """True if a power is made of products."""
-    return isinstance(e, Binary) and isinstance(e.right, Const) and _is_small_power(e.type, e.right.value)
-
-
-def _is_small_power(of: ScalarType, k: float) -> bool:
-    return of.is_integer or (float(k).is_integer() and 0 < k < 9)
-
-
 def _count_index(index: Expr, times: _Times, counts: Tally, executed: bool, row: str | None = None) -> None:
     """Adds what of an index is not an address to be formed from loop variables. If `executed`, what is done with data
     and floats is done for each point, of a row where it differs along that; the rest is the loops' business, which are
@@ -527,45 +448,8 @@ def _count_index(index: Expr, times: _Times, counts: Tally, executed: bool, row:
             parts, n = list(walk(node)), times.inside if row is None else times.of(node)
             apart = row is None or any(isinstance(part, Var) and part.name == row for part in parts)
             if executed and apart and any(isinstance(part, Access) or part.type.is_float for part in parts):
-                _add_executed(node, n, counts)
+                add_executed(node, n, counts)
             else:
-                _add(node, n, own)
+                add_written(node, n, own)
     if own:
         counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
-
-
-def _add(e: Expr, n: float, counts: Tally) -> None:
-    of = e.type
-    match e:
-        case Binary() if e.op in BINARY:
-            kind = BINARY[e.op]
-        case Binary(op="**", right=Const(value=k)) if _is_small_power(e.type, k):
-            kind, n = "multiply", n * max(0, int(k) - 1)
-        case Binary(op="**"):
-            kind = "function"
-        case Binary():
-            kind = "divide_by_constant" if isinstance(e.right, Const) else "divide"
-        case Unary():
-            kind = "add"
-        case Compare():
-            kind, of = "select", e.left.type
-        case Logical() | Select():
-            kind = "select"
-        case Cast():
-            kind = "convert" if e.type.kind != "bool" else "select"
-            of = max(e.type, e.operand.type, key=lambda t: t.bits)
-        case Call():
-            cost = COSTS.get(CALLS.get(e.function, "function"), COSTS["function"])
-            for name in ("add", "multiply", "select", "function"):
-                amount = getattr(cost, name)
-                if amount:
-                    _tally(of, name, n * amount, counts)
-            return
-        case _:
-            return
-    _tally(of, kind, n, counts)
-
-
-def _tally(of: ScalarType, kind: str, n: float, counts: Tally) -> None:
-    key = element_type(of), kind
-    counts[key] = counts.get(key, 0) + n
