@@ -39,7 +39,8 @@ from tilesmith.app.service.http import Requests
 from tilesmith.app.service.imports.endpoints import router as imports_router
 from tilesmith.app.service.jobs.endpoints import router as jobs_router
 from tilesmith.app.service.jobs.files import JobFiles
-from tilesmith.app.service.jobs.runner import JobRunner, Pool
+from tilesmith.app.service.jobs.pool import Pool
+from tilesmith.app.service.jobs.runner import JobRunner
 from tilesmith.app.service.jobs.service import Jobs
 from tilesmith.app.service.measurements.endpoints import router as measurements_router
 from tilesmith.app.service.meta.endpoints import router as meta_router

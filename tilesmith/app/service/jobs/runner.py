@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
@@ -36,6 +36,7 @@ from tilesmith.app.service.errors import ApiError, from_core, from_os, from_plat
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.compare import run_in_turns
 from tilesmith.app.service.jobs.files import INPUT, LIBRARY, Artifacts, read_artifacts
+from tilesmith.app.service.jobs.pool import Pool
 from tilesmith.app.service.jobs.repository import Claim
 from tilesmith.app.service.jobs.schemas import CompareRequest, CompareResult, RunRequest, TuneRequest
 from tilesmith.app.service.jobs.service import Jobs
@@ -69,40 +70,6 @@ PRUNE_S = 3600.0
 FORGOTTEN_AT_ONCE = 500
 HOST, ANY = "host", "any"
 KILL_S = 10.0  # that what a cancelled job runs may take to be gone
-
-
-class Pool(Protocol):
-    """The pool that does the work: concurrent.futures, and `cancel`, which also stops what a running future runs. A
-    `lane` is a kind of machine that a job has to be done on, or any."""
-
-    remote: bool
-    """True if what is submitted runs in other processes, with data folders of their own."""
-
-    def lane(self, machine: str) -> str: ...
-
-    def room(self, running: Counter[str]) -> tuple[bool, frozenset[str]]: ...
-
-    def documents(self) -> Mapping[str, Any]:
-        """The platforms of the machines that are there, by name."""
-        ...
-
-    def threads(self) -> Mapping[str, int]:
-        """Threads of workers elsewhere that take jobs, by kind of machine."""
-        ...
-
-    def away(self, lane: str) -> bool:
-        """True if nobody is there to do jobs of that lane."""
-        ...
-
-    def remember(self, machines: Collection[str]) -> None:
-        """There are machines of these kinds, though they may be away: jobs for them wait."""
-        ...
-
-    def submit_to(self, lane: str, fn: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
-
-    def cancel(self, future: Future[Any]) -> bool: ...
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
 
 
 class Stopped(Exception):
