@@ -116,7 +116,7 @@ OF = {
     """,
     "models: how sharply a layer condition is met, and from when on work is enough or a dim is long": """
         cost_models/ecm/doubts: FEW_SETS
-        cost_models/ecm/model: USABLE SHARP
+        cost_models/ecm/occupancy: USABLE SHARP
         cost_models/interface: A_CALL COUNTS
         scheduler/codegen/opencl/device_fit: ENOUGH
         scheduler/features/groups/fusion_group: FEW

@@ -17,7 +17,7 @@ as on cores whose prefetchers run ahead.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isinf
@@ -25,23 +25,17 @@ from typing import NamedTuple
 
 from numpy import ndarray
 
-from tilesmith.cost_models.amounts import Amount, ceiling, chosen, clipped, largest, smallest, summed
+from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest, smallest, summed
 from tilesmith.cost_models.counts import GroupCounts
-from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, reached, translation
+from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, translation
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
+from tilesmith.cost_models.ecm.occupancy import OccupiedCache, fits, occupied_caches, passing, through
 from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step, waiting
 from tilesmith.cost_models.interface import MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
 
-USABLE = 0.7
-"""The model's safety factor of a layer condition: the share of a cache that one working set has to itself. The rest are
-other programs', and lines in its way."""
-SHARP = 0.3
-"""The model's width of a layer condition: a working set that is this much smaller than a cache, relative to it, stays
-in it; one as much larger does not: in between, part of it does."""
-_MIDDLE, _WIDTH = (1 + SHARP) / (2 * SHARP), USABLE * 2 * SHARP
 KEPT = 4096
 """Ways to compute a point whose cycles are kept."""
 
@@ -86,8 +80,8 @@ class Ecm:
         assert counts.work is not None
         machine = machine_of(platform)
         works = {s.stage: s.work for s in counts.stages if s.work is not None}
-        caches = _caches(list(works.values()), counts.work, machine)
-        return {stage: _through(w, _passing(w, caches, machine)) for stage, w in works.items()}
+        caches = occupied_caches(list(works.values()), counts.work, machine)
+        return {stage: through(w, passing(w, caches, machine)) for stage, w in works.items()}
 
     def _priced(self, counts: GroupCounts, m: Machine, threads: int) -> tuple[list[tuple[Amount, ...]], Amount]:
         """The terms of every stage, and the start of the group."""
@@ -131,7 +125,7 @@ def _terms(
         for w, own, of in zip(works, own_times, lines, strict=True)
     ]
     core = [amount * share for amount in own_times]
-    caches = _caches(works, group, m)
+    caches = occupied_caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
     together = [summed(amounts) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
@@ -150,14 +144,14 @@ def _terms(
     return found
 
 
-def _pass_times(p: Pass, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> tuple[Amount, ...]:
+def _pass_times(p: Pass, caches: list[OccupiedCache], m: Machine, share: Amount, lines: _Lines) -> tuple[Amount, ...]:
     """The time of an update that passes over its stage, in the core, and what each level adds to it: what it loads it
     stores in the same place, so that a line goes for each that comes. Its rows are those of the values."""
     if p.across:  # blocks of rows, each of which is walked from end to end
         lines = _Lines(1.0, 0.0, 0.0, 0.0, 0.0)
     cycles = p.steps * _of_pass(p, m) + p.singles * _of_pass(p._replace(lanes=1), m)
     core = (cycles * m.cycle + p.rows * m.row) * share
-    stays = [_fits(p.working, cache.size) for cache in caches]
+    stays = [fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [
         largest(served * largest(load + lines.late_loads * max(late - load, 0.0), store) * share, 2 * served * together)
@@ -199,7 +193,7 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
     shared = sum(n for n, w in zip(streams, works, strict=True) if w.in_output)
     several = len(m.inside) > 1
     next_tiles = {w.next: group.working[w.next] for w in works if w.next is not None} if several else {}
-    gone = {level: largest(1.0 - _fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
+    gone = {level: largest(1.0 - fits(working, m.inside[1]), 1e-9) for level, working in next_tiles.items()}
     found: list[_Lines] = []
     walked = sum(w.walked * t for w, t in zip(works, times, strict=True) if w.in_output)
     output, looped = works[-1], {w.level for w in works if not w.in_output}
@@ -214,7 +208,7 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
             followed = (1.0 - 1.0 / (1.0 + loads / p.half_followed_bytes)) * smallest(1.0, rows / largest(many, 1.0))
         wasted = lost = smallest(1.0, group.prefetch / loads)
         if group.prefetch and w.next in next_tiles:
-            lost = wasted * (1.0 - _fits(next_tiles[w.next], m.inside[-1]))
+            lost = wasted * (1.0 - fits(next_tiles[w.next], m.inside[-1]))
         late_loads: Amount = 1.0 / (1.0 + loads / p.half_late_bytes)
         for column, part in zip(w.columns, parts, strict=True):  # of rows too many to be followed all others are late
             late_loads = largest(late_loads, (1.0 - rows / largest(column.rows, rows)) * part)
@@ -253,7 +247,7 @@ def _unfollowed(w: Work, of: Step, rows: float, group: GroupWork, m: Machine) ->
     p = m.parameters
     late: Amount = 1.0
     if group.prefetch and len(m.inside) > 1:
-        late = late * (1.0 - _fits(rows * group.prefetch, m.inside[1]))
+        late = late * (1.0 - fits(rows * group.prefetch, m.inside[1]))
     lines = w.loaded[0] / largest(w.steps * m.caches[0].line_bytes, 1.0)
     seen = largest(1.0, lines * (1.0 + p.window_instructions / max(of.instructions, 1.0)))
     return late * (p.memory_parallelism / smallest(seen, p.memory_parallelism))
@@ -284,106 +278,13 @@ def _beside(a: Amount, b: Amount, hidden: Amount) -> Amount:
     return largest(a, b) + (1.0 - hidden) * smallest(a, b)
 
 
-class _Stays(NamedTuple):
-    """Occupancy of a cache by the states of a stage, or by some of them: those of which part stays, outermost first,
-    and the first of which none does. States that stay as a whole are neither."""
-
-    partly: tuple[tuple[int, Amount], ...]
-    none: int | None
-
-
-NOTHING_PASSES = _Stays((), None)
-
-
-def _in_cache(stays: Sequence[Amount]) -> _Stays:
-    """See _Stays; `stays` is the part of each state."""
-    partly = []
-    for n, stay in enumerate(stays):
-        if type(stay) is not float or 0.0 < stay < 1.0:
-            partly.append((n, stay))
-        elif stay == 0.0:  # what is around passes it, whatever stays of that
-            return _Stays(tuple(partly[::-1]), n)
-    return _Stays(tuple(partly[::-1]), None)
-
-
-class _Cache(NamedTuple):
-    """One cache while a group runs, as what stays in it: the part of each of its working sets that does, as far as any
-    stage has them as states, the same by the level of the first that a stage has, and the parts that do not of what
-    comes from outside and of what goes there."""
-
-    size: float
-    parts: list[Amount]
-    stays: Mapping[int, _Stays]
-    comes: Amount
-    goes: Amount
-
-
-def _caches(works: list[Work], group: GroupWork, m: Machine) -> list[_Cache]:
-    levels = {w.level for w in works}
-    first = min(levels)
-    stay = [_stays(working, m.inside) for working in group.working[first:]]
-    found = []
-    for n, (size, of_cache) in enumerate(zip(m.inside, m.of_all, strict=True)):
-        shared = m.caches[n].shared_by_threads > 1
-        goes = _replaced(group.circulating_bytes, of_cache) if shared else _gone(group.circulating_bytes, of_cache)
-        parts: list[Amount] = [*(0.0,) * first, *(of[n] for of in stay)]
-        stays = {level: _in_cache(parts[level:-1]) for level in levels}
-        found.append(_Cache(size, parts, stays, goes + group.past * (1.0 - goes), goes))
-    return found
-
-
-def _stays(working: Amount, sizes: tuple[float, ...]) -> list[Amount]:
-    """The part of a working set that stays in each cache: a number where it is the same for all candidates."""
-    if not isinstance(working, ndarray):
-        return [_fits(working, size) for size in sizes]
-    least, most = float(working.min()), float(working.max())
-    ends = [(_fits(most, size), _fits(least, size)) for size in sizes]
-    return [a if a == b else _fits(working, size) for (a, b), size in zip(ends, sizes, strict=True)]
-
-
-class _Passing(NamedTuple):
-    """Bytes of a stage that pass each cache outwards: loaded from beyond it, stored to there, and loaded from places
-    that data says."""
-
-    loads: list[Amount]
-    stores: list[Amount]
-    places: list[Amount]
-
-
-def _passing(w: Work, caches: list[_Cache], m: Machine) -> _Passing:
-    loads, stores, places = [], [], []
-    own = [_stays(working, m.inside) for working in w.working]
-    columns = _columns(w, m) if w.columns else []
-    for n, cache in enumerate(caches):
-        inside, around = _in_cache([parts[n] for parts in own]) if own else NOTHING_PASSES, cache.stays[w.level]
-        if w.looked_up:
-            places.append(_passed(w.looked_up, _in_cache([_fits(w.table, cache.size)]), around, 1) * cache.comes)
-        if columns:
-            crowded = [smallest(part, columns[n]) for part in (*[of[n] for of in own], *cache.parts[w.level : -1])]
-            passed = _passed(w.loaded, _in_cache(crowded), NOTHING_PASSES, len(crowded)) * cache.comes
-        else:
-            passed = _passed(w.loaded, inside, around, len(own)) * cache.comes
-        if w.again is not None:
-            again, between = w.again
-            passed = passed - smallest(passed, again * cache.comes) * _fits(between, cache.size)
-        loads.append(passed)
-        stores.append(_passed(w.stored, inside, around, len(own)) * cache.goes)
-    return _Passing(loads, stores, places)
-
-
-def _through(w: Work, passing: _Passing) -> tuple[Amount, ...]:
-    """The bytes of a stage through each cache, both ways."""
-    both = [load + store + w.streamed_bytes for load, store in zip(passing.loads, passing.stores, strict=True)]
-    return tuple(map(sum, zip(both, passing.places, strict=True))) if passing.places else tuple(both)
-
-
-def _transfer_times(w: Work, caches: list[_Cache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
+def _transfer_times(w: Work, caches: list[OccupiedCache], m: Machine, share: Amount, lines: _Lines) -> list[Amount]:
     """Times of what each level beyond the first, and memory, gives a stage and takes of it, and the part of memory's
     for what stores write there by way of the caches; and of the lines from memory that data says the place of: no
     prefetcher asks for them, and no core has so much else to do meanwhile."""
     if _is_idle(w):
         return [0.0] * (len(m.outer) + 3)
-    loads, stores, places = _passing(w, caches, m)
+    loads, stores, places = passing(w, caches, m)
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
@@ -419,52 +320,6 @@ def _is_idle(w: Work) -> bool:
     """True of a stage that moves nothing beyond registers, as most in the middle of fused rows."""
     nothing = type(w.loaded[0]) is float and w.loaded[0] == 0.0 and type(w.stored[0]) is float and w.stored[0] == 0.0
     return nothing and not (w.looked_up or w.streamed_bytes or w.awaited_bytes or w.columns or w.together is not None)
-
-
-def _columns(w: Work, m: Machine) -> list[Amount]:
-    """The part of the lines of a stage's columns that stays in each cache, in which they share some of the sets."""
-    found = []
-    for size, cache in zip(m.inside, m.caches, strict=True):
-        stays: Amount = 1.0
-        for column in w.columns:
-            stays = smallest(stays, _fits(column.rows * cache.line_bytes, size * reached(column, cache)))
-        found.append(stays)
-    return found
-
-
-def _passed(moved: tuple[Amount, ...], inside: _Stays, around: _Stays, states: int) -> Amount:
-    """Bytes that pass a cache: of a working set that stays in it those that are moved around it, else what passes of
-    its own parts. So many `states` are `inside` of the others, all but the last of which, that nothing is around, are
-    `around`."""
-    if type(moved[0]) is float and type(moved[-1]) is float and moved[0] == moved[-1]:
-        return moved[0]  # no state moves more than the one before it
-    passed = moved[-1] if around.none is None else moved[states + around.none]
-    for n, stay in around.partly:
-        passed = moved[states + n] + stay * (passed - moved[states + n])
-    if inside.none is not None:
-        passed = moved[inside.none]
-    for n, stay in inside.partly:
-        passed = moved[n] + stay * (passed - moved[n])
-    return passed
-
-
-def _replaced(circulating: float, cache: float) -> float:
-    """The part of what circulates that is gone from a cache that others use, too, until it comes round again: half of
-    it where it has all that is its own of the cache."""
-    return min(1.0, circulating / (2 * USABLE * cache))
-
-
-def _gone(circulating: float, cache: float) -> float:
-    """The part of what circulates that is gone from a cache of the thread's own."""
-    return 1.0 - float(_fits(circulating, cache))
-
-
-def _fits(working: Amount, cache: Amount) -> Amount:
-    """The part of a working set that stays in a cache: 1 well inside of it, 0 well beyond."""
-    inside = _MIDDLE - working / (cache * _WIDTH)
-    if type(inside) is float:
-        return 0.0 if inside < 0.0 else 1.0 if inside > 1.0 else inside
-    return clipped(inside, 0.0, 1.0)
 
 
 def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> list[Amount]:
