@@ -180,7 +180,7 @@ class Traffic:
                 motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim) or ONE
                 pad = shape.pad if dim == shape.along else 0.0
                 later = counter.later(name, dim, read)
-                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later, sliding))
+                factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later))
             else:
                 point = None if sliding else float(axis.extent)
                 factors.append(_Factor((point, axis.counts * 1.0, None), (None, None, None)))
@@ -195,13 +195,12 @@ class Traffic:
         motion: Motion,
         pad: float,
         later: Motion | None,
-        sliding: bool,
     ) -> _Factor:
-        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. Of a
-        stage that is `sliding` an iteration touches what is new, or read for that. Most stages of a group move in one
-        of few ways, so that many arrays share it."""
+        """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. An
+        iteration touches what is new in it, or read for that: of a window that slides, and of stages that are computed
+        for it. Most stages of a group move in one of few ways, so that many arrays share it."""
         new = motion.last - motion.first + 1
-        at_once = min(window, new) if sliding and len(lines) == 1 else window
+        at_once = min(window, new) if len(lines) == 1 else window
         key = ("factor", axis.dim, lines, window, motion, pad, later, at_once)
         found: _Factor | None = self.counter.known.get(key)
         if found is None:
