@@ -14,8 +14,9 @@ from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.analysis.dependence import awaited, independent
+from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.operations.node_operations import function_of, is_few_products
-from tilesmith.scheduler.features.operations.operation_counts import constant_trips
+from tilesmith.scheduler.features.operations.operation_counts import Trips, constant_trips
 from tilesmith.scheduler.features.operations.reduction_loops import is_written_out
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -55,21 +56,23 @@ NO_LOAD: Ends = (0.0, 0.0)
 NOWHERE: frozenset[str] = frozenset()
 
 
-def chain(stage: Stage, latencies: Latencies, along: frozenset[str] = NOWHERE) -> Ends:
+def chain(stage: Stage, latencies: Latencies, along: frozenset[str] = NOWHERE, trips: Trips = constant_trips) -> Ends:
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
     comes of what is computed in the same step, on a core with these `latencies`. Sums are joined in the order that
     their parts come in, the last of which waits for no other. Dims `along` change from step to step: what is computed
-    of the others alone is computed once a row."""
-    known, key = _known(stage), (latencies, along)
+    of the others alone is computed once a row. Reductions have so many `trips`."""
+    known, key = _known(stage), (latencies, along, tuple(trips(r) for e in reductions(stage) for r in e.domain))
     found = known.get(key)
     if found is None:
-        found = known[key] = chain_of(stage.values, latencies, along)
+        found = known[key] = chain_of(stage.values, latencies, along, trips)
     return found
 
 
-def chain_of(values: Iterable[Expr], latencies: Latencies, along: frozenset[str] = NOWHERE) -> Ends:
+def chain_of(
+    values: Iterable[Expr], latencies: Latencies, along: frozenset[str] = NOWHERE, trips: Trips = constant_trips
+) -> Ends:
     """The chain of some values of a stage (see `chain`)."""
-    return _Chains(latencies, along).of_all(values)
+    return _Chains(latencies, along, trips).of_all(values)
 
 
 def carried_by(
@@ -109,7 +112,7 @@ def _carried(stage: Stage, update: Update, latencies: Latencies, reads: Mapping[
 
 
 @once
-def _known(stage: Stage) -> dict[tuple[Latencies, frozenset[str]], Ends]:
+def _known(stage: Stage) -> dict[tuple[Latencies, frozenset[str], tuple[int, ...]], Ends]:
     return {}
 
 
@@ -119,6 +122,7 @@ class _Chains:
 
     latencies: Latencies
     along: frozenset[str] = NOWHERE
+    trips: Trips = constant_trips
     known: dict[int, Ends] = field(default_factory=dict)
 
     def of(self, e: Expr) -> Ends:
@@ -130,7 +134,7 @@ class _Chains:
     def _from_parts(self, e: Expr) -> Ends:
         if isinstance(e, Reduce):
             parts = (e.body, *(() if e.where is None else (e.where,)))
-            inside, joins = self.of_all(parts), prod(map(constant_trips, e.domain))
+            inside, joins = self.of_all(parts), prod(map(self.trips, e.domain))
             if is_written_out(e):
                 return _joined(inside, joins, self._simple(e))
             return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum

@@ -51,7 +51,9 @@ def chains_inside(group: RunningGroup, name: str) -> dict[str, Chain]:
     ends: dict[str, Chain] = {}
     for stage in computed:
         before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
-        whole, after = chain(facts.definitions[stage], facts.core.latency_cycles, frozenset(along[stage]))
+        whole, after = chain(
+            facts.definitions[stage], facts.core.latency_cycles, frozenset(along[stage]), facts.estimates.trips
+        )
         inside = [(b.whole + after, b.after + after) for b in before]
         ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
     return ends
