@@ -142,6 +142,17 @@ def test_an_iteration_touches_what_is_new_and_what_is_read_for_that() -> None:
     assert counts.work.working[1] == sum(rows.values()) * 256 * 4
 
 
+def test_an_iteration_touches_what_is_computed_for_a_window_that_slides() -> None:
+    """A row of `low` a row of `along`, not the nine that the first row of the output needs."""
+    along = stage("along", "xy", F("low")(x - 4, y) + F("low")(x + 4, y))
+    out = stage("out", "xy", total([F("along")(x, y + k) for k in range(-4, 5)]))
+    of = pipeline("box", [stage("low", "xy", F("input")(x, y) * 2), along, out], {"out": (256, 64)})
+    counts = group(of, ORDERS[0], {"low": Levels(1, 1), "along": Levels(1, 2)}, {"x": 256, "y": 64}, 8, line_bytes=1)
+    assert counts.work is not None
+    low, others = 256 + 8, {"along": 9, "out": 1}
+    assert counts.work.working[1] == (2 * low + sum(others.values()) * 256) * 4  # of the input as much as of `low`
+
+
 @pytest.mark.parametrize("ahead", [0, 3, 10])
 def test_rows_that_another_stage_has_read_before(ahead: int) -> None:
     """So many rows, of the input and of the output, go by in between."""

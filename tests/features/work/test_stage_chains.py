@@ -8,6 +8,7 @@ from support.small_pipelines import E, F, pipeline, stage, x, y
 from tilesmith.cost_models.work import Chain
 from tilesmith.platforms.core import ORDINARY
 from tilesmith.scheduler.features.groups.group_counts import Levels
+from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Call, Cast
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 
@@ -50,3 +51,17 @@ def test_of_a_sum_only_the_last_part_is_waited_for() -> None:
         Chain(LOAD + 3 * FLOAT, LOAD + 2 * FLOAT),
         Chain(LOAD + FLOAT, LOAD + FLOAT),
     ]
+
+
+def test_a_sum_over_an_extent_is_a_chain_of_as_many_terms_as_the_estimates_say() -> None:
+    inputs = [{"name": "f", "type": "float32", "dims": ["x", "y"]}]
+    found = []
+    for extent in ("f.extent.x", "100"):
+        mean = {"name": "mean", "dims": ["y"], "value": f"sum(f(i, y) for i in range({extent}))"}
+        document = {
+            "format": 1, "name": "means", "inputs": inputs, "stages": [mean], "outputs": ["mean"],
+            "estimates": {"f": [[0, 100], [0, 8]], "mean": [[0, 8]]},
+        }  # fmt: skip
+        [work] = works(load(document), ("y.inner", "y.outer"), {}, {"y": 8}, 8).values()
+        found.append(work.chain.whole)
+    assert found[0] == found[1] > 90 * FLOAT

@@ -177,7 +177,7 @@ class Traffic:
             dim, lines = axis.dim, shape.lines.get(axis.dim, ())
             sliding = name != output and counter.nest.intra(dim) < store
             if lines:
-                motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim) or ONE
+                motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim)
                 pad = shape.pad if dim == shape.along else 0.0
                 later = counter.later(name, dim, read)
                 factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later))
@@ -192,19 +192,21 @@ class Traffic:
         axis: Axis,
         lines: tuple[Line, ...],
         window: float,
-        motion: Motion,
+        motion: Motion | None,
         pad: float,
         later: Motion | None,
     ) -> _Factor:
         """`pad`: elements that a row has more, by whole lines. `later`: what is new in a tile to those before it. An
         iteration touches what is new in it, or read for that: of a window that slides, and of stages that are computed
-        for it. Most stages of a group move in one of few ways, so that many arrays share it."""
-        new = motion.last - motion.first + 1
-        at_once = min(window, new) if len(lines) == 1 else window
+        for it; all of the window where nobody knows the `motion`. Most stages of a group move in one of few ways, so
+        that many arrays share it."""
+        at_once = window
+        if motion is not None and len(lines) == 1:
+            at_once = min(window, motion.last - motion.first + 1)
         key = ("factor", axis.dim, lines, window, motion, pad, later, at_once)
         found: _Factor | None = self.counter.known.get(key)
         if found is None:
-            total = self._total(axis, lines, window, motion, pad, later)
+            total = self._total(axis, lines, window, motion or ONE, pad, later)
             full, _, whole = self.counter.extents(axis, lines)
             found = self.counter.known[key] = _Factor(total, (at_once + pad, full + pad, whole + pad))
         return found
