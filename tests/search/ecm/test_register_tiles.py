@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tilesmith.platforms import catalog
@@ -177,3 +179,19 @@ def test_channels_that_have_rows_of_weights_are_few_and_of_two_vectors(channels:
     assert group.vector.lanes == 16
     assert tile is not None
     assert tile.size in (4, 5, 6)
+
+
+@pytest.mark.parametrize(("columns", "panels"), [(500, {"i7-6700": 24, "epyc-9655": 64}), (512, {"epyc-9655": 32})])
+def test_panels_are_as_narrow_as_leave_a_vector_for_the_last_one(columns: int, panels: dict[str, int]) -> None:
+    """Of a matrix times itself, transposed, of which more is read than stays near: 500 columns are no panels of one
+    vector with a vector for the last."""
+    rows = 1000
+    value = f"sum(a(j, k) * a(i, k) for k in range({rows}))"
+    of = product(value, [], a=["j", "k"])
+    estimates = (("a", ((0, columns), (0, rows))), ("c", ((0, columns), (0, columns))))
+    for name, panel in panels.items():
+        machine = catalog.load(name).model_copy(update={"threads": 2})
+        *_, group = autoschedule(replace(of, estimates=estimates), machine).schedule.groups
+        tile = group.tile("j")
+        assert tile is not None
+        assert tile.size == panel

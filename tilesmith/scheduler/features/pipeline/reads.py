@@ -3,6 +3,7 @@ is inline."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -84,6 +85,16 @@ class Read(NamedTuple):
     def roughly(self) -> tuple[Span, ...]:
         """The spans, as far as they can be told."""
         return self.rough or self.spans
+
+
+def ways(reads: Iterable[Read]) -> Iterator[Read]:
+    """The reads, those in `several` ways as one each."""
+    for read in reads:
+        if not read.several:
+            yield read
+        part = read.skipped / read.points
+        for spans, points in read.several:
+            yield read._replace(spans=spans, rough=(), points=points, skipped=points * part, several=())
 
 
 def together(a: Read, b: Read) -> Read:

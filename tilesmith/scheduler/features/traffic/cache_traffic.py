@@ -12,14 +12,14 @@ from functools import reduce
 from math import inf, prod
 from typing import NamedTuple
 
-from tilesmith.cost_models.amounts import Amount, largest, smallest
+from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
 from tilesmith.scheduler.analysis.access_functions import Span, compose
 from tilesmith.scheduler.features.groups.fusion_group import Follows, Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Counter, by_dim, later_tiles
 from tilesmith.scheduler.features.groups.incremental_footprint import ONE, Motion
 from tilesmith.scheduler.features.groups.loop_nest import Axis, Line, Nest
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read
+from tilesmith.scheduler.features.pipeline.reads import Read, ways
 from tilesmith.scheduler.ir.memo import once
 
 POINT, TILE, WHOLE = range(3)
@@ -72,6 +72,25 @@ class Array:
                 found = smallest(found, self.kept)
             self.known_one[level] = found
         return found
+
+
+class Ways(Array):
+    """An array that one stage goes through in `several` ways, as a matrix that is multiplied by itself transposed: as
+    much as all of them touch, and no more than there is of it, `kept`, in each run."""
+
+    def __init__(self, several: tuple[Array, ...], kept: Amount, nest: NestStates) -> None:
+        super().__init__(0.0, (), kept, nest)
+        self.several = several
+
+    def moved(self, level: int) -> Amount:
+        """Bytes that are touched in all (`Array.moved`)."""
+        total = summed([array.moved(level) for array in self.several])
+        return total if self.kept is None else smallest(total, self.kept * self.nest.executions[level])
+
+    def one(self, level: int) -> Amount:
+        """Bytes that one run of the loops inside `level` touches."""
+        total = summed([array.one(level) for array in self.several])
+        return total if self.kept is None else smallest(total, self.kept)
 
 
 class NestStates:
@@ -169,6 +188,10 @@ class Traffic:
         return found
 
     def _found(self, name: str, array: str, read: Read | None) -> Array:
+        if read is not None and read.several and not self.counter.members.is_local(array):
+            producer = self.counter.members.facts.stages[array]
+            whole = prod(producer.extent(d) for d in producer.dims) * producer.bytes_per_point
+            return Ways(tuple(self._found(name, array, way) for way in ways((read,))), float(whole), self.nest)
         counter, output = self.counter, self.counter.members.output
         shape = _shape(counter.members, name, array, read)
         store = counter.levels[name].store

@@ -14,7 +14,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.groups.transposed_reads import block_rows, looped_dims, rows_across
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read
+from tilesmith.scheduler.features.pipeline.reads import Read, ways
 from tilesmith.scheduler.features.traffic.cache_traffic import POINT, TILE, WHOLE, Array, Traffic, pad_bytes, state
 
 
@@ -25,7 +25,8 @@ class Layers:
     def __init__(self, traffic: Traffic, row: int, one_loop: frozenset[str]) -> None:
         self.counter, self.traffic, self.registers = traffic.counter, traffic, traffic.registers
         self.row, self.one_loop = row, one_loop
-        self.blocks: dict[tuple[str, int], int] = {}
+        self.blocks: dict[tuple[str, int], tuple[Read, int]] = {}
+        """By stage and read, which is kept: another could have its `id` after it."""
         self.parts = self._parts()
         self.again = self._again()
 
@@ -36,8 +37,8 @@ class Layers:
             return 1
         found = self.blocks.get((name, id(read)))
         if found is None:
-            found = self.blocks[name, id(read)] = self._block(name, read, run)
-        return found
+            found = self.blocks[name, id(read)] = (read, self._block(name, read, run))
+        return found[1]
 
     def _block(self, name: str, read: Read, run: Run) -> int:
         stages = self.counter.members.facts.stages
@@ -180,7 +181,7 @@ class Layers:
         output = self.traffic.array(name, None)
         stages, line = counter.members.facts.stages, counter.members.facts.line_bytes
         everything: Amount | None = None
-        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in reads):
+        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in ways(reads)):
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
         loaded: list[Amount] = []
@@ -224,7 +225,7 @@ class Layers:
         out = length * bytes_apart(stage, run.row, facts.line_bytes)
         loaded: Amount = 0.0
         new: Amount = 0.0
-        for read in reads:
+        for read in ways(reads):
             producer = facts.stages[read.producer]
             windows: float = 1.0
             elements: Amount = 1.0

@@ -16,7 +16,7 @@ from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline.interleaved_channels import fours
 from tilesmith.scheduler.features.pipeline.lookup_tables import FEWEST, MOST_PARTS
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Beside, Read, box_points
+from tilesmith.scheduler.features.pipeline.reads import Beside, Read, box_points, ways
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
@@ -36,9 +36,9 @@ def loads(
     dims `together` are computed at once."""
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
-        part = read.executed / read.points
-        ways = (read._replace(spans=s, rough=(), points=n, skipped=n * (1 - part), several=()) for s, n in read.several)
-        return tuple(t for way in ways for t in loads(members, way, run, registers, block, flat, grouped, together))
+        return tuple(
+            t for way in ways((read,)) for t in loads(members, way, run, registers, block, flat, grouped, together)
+        )
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]

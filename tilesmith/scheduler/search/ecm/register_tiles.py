@@ -159,8 +159,13 @@ def _priced(
         if vector is None or output.extent(vector.dim) < vector.lanes or _has_rows_inside(shape):
             continue
         sizes = {**sized.sizes, vector.dim: output.extent(vector.dim), **dict(order.rows)}
-        sizes |= {d: n or vector.lanes for d, n in tiles.items()}
+        sizes |= {d: n or _panel(output.extent(d), vector.lanes) for d, n in tiles.items()}
         yield pricing.priced(plan.segment, members, replace(shape, prefetch=0), sizes, plan.kind)
+
+
+def _panel(extent: int, lanes: int) -> int:
+    """The columns of the narrowest panel of which the last has a vector, too: with fewer it would have none."""
+    return next((n for n in range(lanes, extent, lanes) if extent % n == 0 or extent % n >= lanes), extent)
 
 
 def _with_panels(members: Members, shape: LoopStructure) -> LoopStructure:
