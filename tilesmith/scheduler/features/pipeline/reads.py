@@ -97,6 +97,20 @@ def ways(reads: Iterable[Read]) -> Iterator[Read]:
             yield read._replace(spans=spans, rough=(), points=points, skipped=points * part, several=())
 
 
+def crossing(reads: Iterable[Read]) -> Iterator[Read]:
+    """The reads, those whose ways go along different dims as one each: a way that stays at one place of a dim that
+    another goes along, as a channel of all, is within that one."""
+    for read in reads:
+        found = list(ways((read,)))
+        found = [r for r in found if not any(_is_within(r, other) for other in found)]
+        yield from found if len(found) > 1 else (read,)
+
+
+def _is_within(read: Read, other: Read) -> bool:
+    pairs = [(s.var, t.var) for s, t in zip(read.spans, other.spans, strict=True)]
+    return read is not other and all(s is None or s == t for s, t in pairs)
+
+
 def together(a: Read, b: Read) -> Read:
     """Two reads of the same producer as one."""
     spans = hulls(a.spans, b.spans)

@@ -19,7 +19,7 @@ from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Count
 from tilesmith.scheduler.features.groups.incremental_footprint import ONE, Motion
 from tilesmith.scheduler.features.groups.loop_nest import Axis, Line, Nest
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read, ways
+from tilesmith.scheduler.features.pipeline.reads import Read, crossing
 from tilesmith.scheduler.ir.memo import once
 
 POINT, TILE, WHOLE = range(3)
@@ -189,9 +189,11 @@ class Traffic:
 
     def _found(self, name: str, array: str, read: Read | None) -> Array:
         if read is not None and read.several and not self.counter.members.is_local(array):
-            producer = self.counter.members.facts.stages[array]
-            whole = prod(producer.extent(d) for d in producer.dims) * producer.bytes_per_point
-            return Ways(tuple(self._found(name, array, way) for way in ways((read,))), float(whole), self.nest)
+            those = tuple(crossing((read,)))
+            if len(those) > 1:
+                producer = self.counter.members.facts.stages[array]
+                whole = prod(producer.extent(d) for d in producer.dims) * producer.bytes_per_point
+                return Ways(tuple(self._found(name, array, way) for way in those), float(whole), self.nest)
         counter, output = self.counter, self.counter.members.output
         shape = _shape(counter.members, name, array, read)
         store = counter.levels[name].store

@@ -12,7 +12,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.fusion_group import Effective, Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Counter
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read, ways
+from tilesmith.scheduler.features.pipeline.reads import Read, crossing
 
 
 def columns(
@@ -40,7 +40,7 @@ def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | N
     if run.lanes == 1 or run.row is None or len(stored) == 1:
         return None
     loaded: list[int] = []
-    for read in ways(reads.reads):
+    for read in crossing(reads.reads):
         spans = dict(zip(members.facts.stages[read.producer].dims, read.roughly, strict=True))
         if members.is_local(read.producer) or read.looked_up or not all(s.known for s in spans.values()):
             continue
@@ -76,7 +76,7 @@ def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool
 def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Iterator[tuple[Read, int, float]]:
     """The reads that cross rows of an image as the loop over `row` runs, with the bytes from one row to the next, and
     the rows that a step moves on."""
-    for read in ways(reads) if row is not None else ():
+    for read in crossing(reads) if row is not None else ():
         producer = members.facts.stages[read.producer]
         if members.is_local(read.producer) or read.looked_up:
             continue
@@ -88,7 +88,7 @@ def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Itera
 def _summed(counter: Counter, reads: tuple[Read, ...], run: Run) -> Iterator[tuple[StageFacts, Amount, float, float]]:
     """Walks of vector reads over the rows of a producer that a reduction goes through: the producer, the elements from
     one row to the next, the number of rows, and how often a point comes to another one."""
-    for read in ways(reads) if run.row is not None else ():
+    for read in crossing(reads) if run.row is not None else ():
         spans = read.roughly
         if read.looked_up or not all(s.known for s in spans) or not any(s.var == run.row for s in spans):
             continue

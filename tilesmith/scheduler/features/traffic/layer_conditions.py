@@ -14,7 +14,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.groups.transposed_reads import block_rows, looped_dims, rows_across
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read, ways
+from tilesmith.scheduler.features.pipeline.reads import Read, crossing
 from tilesmith.scheduler.features.traffic.cache_traffic import POINT, TILE, WHOLE, Array, Traffic, pad_bytes, state
 
 
@@ -181,7 +181,7 @@ class Layers:
         output = self.traffic.array(name, None)
         stages, line = counter.members.facts.stages, counter.members.facts.line_bytes
         everything: Amount | None = None
-        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in ways(reads)):
+        if facts.updates or any(r.rough or not all(s.known for s in r.spans) for r in crossing(reads)):
             # of a box that data tells a place in only that place is read, and an update reads what it runs through once
             everything = points * sum(r.points * stages[r.producer].bytes_per_point for r in reads)
         loaded: list[Amount] = []
@@ -225,7 +225,7 @@ class Layers:
         out = length * bytes_apart(stage, run.row, facts.line_bytes)
         loaded: Amount = 0.0
         new: Amount = 0.0
-        for read in ways(reads):
+        for read in crossing(reads):
             producer = facts.stages[read.producer]
             windows: float = 1.0
             elements: Amount = 1.0
