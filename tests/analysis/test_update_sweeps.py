@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilesmith.scheduler.analysis.dependence import default_order, free_dims
-from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, sweeps
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, planes, sweeps
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
@@ -120,6 +120,23 @@ def test_planes_that_are_independent_have_all_of_their_blocks_before_the_next(
     found = sweep(of, loops)
     assert found is not None
     assert found.around == around
+
+
+@pytest.mark.parametrize(
+    ("updates", "parallel", "expected"),
+    [
+        ([X, BACK_X, Y, BACK_Y], None, ("z",)),
+        ([Y, BACK_Y], None, ()),  # no sweep has the values
+        ([X, Y, BACK_Z], None, ()),
+        ([X, Y, BACK_Y], "z", ()),  # whose threads would begin anew in each plane
+    ],
+)
+def test_a_plane_has_all_passes_before_the_next(
+    updates: list[dict[str, object]], parallel: str | None, expected: tuple[str, ...]
+) -> None:
+    of = stage(*updates)
+    loops = [UpdateLoops(default_order(of, u), None, parallel if u is of.updates[-1] else None) for u in of.updates]
+    assert planes(of, loops) == expected
 
 
 def test_a_row_that_is_always_read_is_not_there_before_its_block() -> None:

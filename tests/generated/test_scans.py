@@ -16,6 +16,7 @@ from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Vector
+from tilesmith.scheduler.search.vectorize_and_parallelize import root_schedule
 
 FLOATS = {"name": "input", "type": "float32", "dims": ["x", "y"]}
 BYTES = {"name": "input", "type": "uint8", "dims": ["x", "y"]}
@@ -249,25 +250,35 @@ def test_updates_of_interleaved_pixels_have_vectors_of_all_elements_of_a_row() -
     assert {u.vector for u in made.schedule.groups[0].updates} == {None}
 
 
-def test_blocks_of_rows_of_several_planes() -> None:
-    dims = ["x", "y", "c"]
-    here, back = "r", "input.extent.x - 1 - r"
-    updates = [
-        {
-            "domain": {"r": [1, "input.extent.x - 1"]},
-            "at": [at, "y", "c"],
-            "value": f"f({of}, y, c) * 5 - f({at}, y, c) * 3",
-        }
-        for at, of in ((here, "r - 1"), (back, "input.extent.x - r"))
-    ]
-    image = {"name": "input", "type": "int32", "dims": dims}
-    stage = {"name": "f", "dims": dims, "value": "input(x, y, c) * 2", "updates": updates}
+@pytest.mark.parametrize("type_", ["int32", "uint8", "float64"])
+@pytest.mark.parametrize(
+    ("ways", "block"),
+    [
+        ("xX", "values and updates 0 to 1"),
+        ("xXyY", "values and updates 0 to 2"),  # the last pass, too, before the next plane
+        ("xyYX", "values and updates 0 to 1"),
+    ],
+)
+def test_blocks_of_rows_of_several_planes(type_: str, ways: str, block: str) -> None:
+    dims, updates = ["x", "y", "c"], []
+    for way in ways:
+        along, end = way.lower(), f"input.extent.{way.lower()}"
+        at, of = (f"{end} - 1 - r", f"{end} - r") if way.isupper() else ("r", "r - 1")
+        here, there = ([index if d == along else d for d in dims] for index in (at, of))
+        value = f"{type_}(f({', '.join(there)}) + f({', '.join(here)}) * 3)"
+        updates.append({"domain": {"r": [1, f"{end} - 1"]}, "at": here, "value": value})
+    image = {"name": "input", "type": type_, "dims": dims}
+    stage = {"name": "f", "dims": dims, "value": f"{type_}(input(x, y, c) * 2)", "updates": updates}
     document = {"format": 1, "name": "planes", "inputs": [image], "stages": [stage], "outputs": ["f"]}
     of = load(document | {"estimates": {n: [[0, 640], [0, 480], [0, 3]] for n in ("f", "input")}})
-    made = compile_pipeline(of, machine(vector_bytes=16, threads=1))
-    assert "f: values and updates 0 to 1, by 16 of y" in made.source.code
+    platform = machine(vector_bytes=16, threads=1)
+    made = compile_pipeline(of, platform, Options(schedule=root_schedule(of, platform)))
+    assert f"f: {block}, by " in made.source.code
+    last = made.source.code[: made.source.code.rindex(f"/* update {len(ways) - 1} of f")]
+    planes = re.findall(r"\n( +)for \(int64_t c_\d+ = [^{]*{", last)
+    assert len(planes) == 1
     library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
-    values = np.random.default_rng(7).integers(-9, 9, (3, 37, 21)).astype(np.int32)
+    values = np.random.default_rng(7).integers(0, 3, (3, 37, 21)).astype(type_)
     pixels = Image(values, (0, 0, 0))
     for region in (((0, 21), (0, 37), (0, 3)), ((0, 20), (18, 17), (1, 2))):
         (expected,) = interpret(of, {"input": pixels}, {}, {"f": region})["f"]

@@ -217,6 +217,26 @@ def test_passes_that_come_behind_find_all_blocks_under_way(updates: str, rows: l
             assert done.working == held * 64 * 4
 
 
+def test_a_pass_after_a_sweep_finds_its_plane() -> None:
+    dims, box = ["x", "y", "c"], [[0, 64], [0, 48], [0, 200]]
+    ends = [("r, y, c", "r - 1, y, c"), ("x, r, c", "x, r - 1, c"), ("x, 47 - r, c", "x, 48 - r, c")]
+    made = [
+        {"domain": {"r": [1, 47]}, "at": at.split(", "), "value": f"max(f({of}), f({at}))"} for at, of in ends
+    ]  # fmt: skip
+    of = load(
+        {
+            "format": 1, "name": "passes", "inputs": [{"name": "a", "type": "float32", "dims": dims}],
+            "stages": [{"name": "f", "dims": dims, "value": "a(x, y, c)", "updates": made}],
+            "outputs": ["f"], "estimates": {"f": box, "a": box},
+        }
+    )  # fmt: skip
+    platform = catalog.get("i7-6700").model_copy(update={"threads": 1})
+    (counts,) = counts_of(rewrite(of, root_schedule(of, platform)), platform)
+    work = counts.stages[0].work
+    assert work is not None
+    assert work.passes[2].working == 64 * 48 * 4
+
+
 def test_functions_of_vectors_of_an_update_are_what_they_are_made_of() -> None:
     """Operations that are the same for all of a row are not done for each vector."""
     value = "f(x, r - 1) * exp(a(x, r)) + sqrt(a(0, r))"

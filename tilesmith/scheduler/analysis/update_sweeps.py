@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from tilesmith.scheduler.analysis.dependence import Way, free_dims, way_through
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
@@ -64,6 +65,17 @@ def sweeps(stage: Stage, loops: Sequence[UpdateLoops]) -> tuple[Sweep, ...]:
         found += [] if one is None else [one]
         first += 1 if one is None else len(one.ways)
     return tuple(found)
+
+
+def planes(stage: Stage, loops: Sequence[UpdateLoops]) -> tuple[str, ...]:
+    """The dims of planes of memory that a stage whose values begin a sweep has whole, one plane with all of its passes
+    before the next: those that end its storage, are around the sweep, and that every update keeps in place."""
+    first = next(iter(sweeps(stage, loops)), None)
+    if first is None or first.first or any(u.parallel for u in loops):
+        return ()
+    vectors = {u.vector.dim for u in loops if u.vector is not None}
+    kept = set(first.around).intersection(*(free_dims(stage, update) for update in stage.updates)) - vectors
+    return tuple(reversed([*takewhile(kept.__contains__, reversed(stage.storage))]))
 
 
 def shared_sweep(stage: Stage, loops: Sequence[UpdateLoops]) -> Sweep | None:

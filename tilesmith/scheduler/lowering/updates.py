@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from math import prod
 
@@ -22,7 +23,7 @@ from tilesmith.scheduler.analysis.dependence import (
 from tilesmith.scheduler.analysis.flat_rows import is_flat_update
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import goes_back, is_row_scan, paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, sweeps, words_of_blocks
+from tilesmith.scheduler.analysis.update_sweeps import Sweep, joins_last, planes, sweeps, words_of_blocks
 from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -75,40 +76,47 @@ class StagePasses:
 
 
 def run_passes(b: Builder, sources: Sources, of: StagePasses, box: Box) -> None:
-    """Emits the values of a stage and its updates on `box`: block by block those of a sweep, and one after the other.
+    """Emits the values of a stage and its updates on `box`: plane by plane where all of them are independent, and of a
+    plane block by block those of a sweep, and one after the other.
 
     *Legal when* `box` is settled: it holds everything that the updates write and read of the stage.
     """
     found = [s for s in sweeps(of.stage, of.loops) if not s.shared or of.threads_wait]
-    if not any(s.first == 0 for s in found):
-        of.fill(box)
-    done = 0
-    for one in found:
-        _updates(b, sources, of, box, range(done, one.first))
-        _swept(b, sources, of, box, one, one.around)
-        done = one.updates.stop
-    _updates(b, sources, of, box, range(done, len(of.stage.updates)))
+    around = planes(of.stage, of.loops)
+
+    def plane(box: Box) -> None:
+        if not any(s.first == 0 for s in found):
+            of.fill(box)
+        done = 0
+        for one in found:
+            _updates(b, sources, of, box, range(done, one.first))
+            others = tuple(d for d in one.around if d not in around)
+            _at_each(b, of.stage, box, others, partial(_blocks, b, sources, of, found=one))
+            done = one.updates.stop
+        _updates(b, sources, of, box, range(done, len(of.stage.updates)))
+
+    _at_each(b, of.stage, box, around, plane)
 
 
-def _swept(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep, around: tuple[str, ...]) -> None:
-    """The blocks of a sweep: all of one place of the dims `around`, the last of them outermost, before the next."""
+def _at_each(b: Builder, stage: Stage, box: Box, around: tuple[str, ...], emit: Callable[[Box], None]) -> None:
+    """The code that `emit` makes of a box, at one place of the dims `around`, the last outermost, before the next."""
     if not around:
-        _blocks(b, sources, of, box, found)
+        emit(box)
         return
     *others, dim = around
-    d = of.stage.dims.index(dim)
+    d = stage.dims.index(dim)
     lo, hi = box[d]
     if lo == hi:
-        _swept(b, sources, of, box, found, tuple(others))
+        _at_each(b, stage, box, tuple(others), emit)
         return
     with b.scope() as body:
         var = b.fresh(dim)
         at = b.declare(var, ends=(lo, hi))
-        _swept(b, sources, of, (*box[:d], (at, at), *box[d + 1 :]), found, tuple(others))
+        _at_each(b, stage, (*box[:d], (at, at), *box[d + 1 :]), tuple(others), emit)
     b.emit(Loop(var, lo, hi, const(1), tuple(body)))
 
 
-def _blocks(b: Builder, sources: Sources, of: StagePasses, box: Box, found: Sweep) -> None:
+def _blocks(b: Builder, sources: Sources, of: StagePasses, box: Box, *, found: Sweep) -> None:
     """The blocks of a sweep at one place of all dims around them: of each its values, and then its updates; of those
     that come behind others the block that is so far behind."""
     stage, dim = of.stage, found.dim

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import inf, prod
 
-from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest
+from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest, smallest
 from tilesmith.cost_models.work import Pass
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.dependence import default_order, steady_parts, written_box
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
-from tilesmith.scheduler.analysis.update_sweeps import sweeps
+from tilesmith.scheduler.analysis.update_sweeps import planes, sweeps
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.operations.dependence_chains import carried_by, chain_of
 from tilesmith.scheduler.features.operations.operation_counts import joining_operations, together, update_operations
@@ -35,6 +35,9 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
     every = run.updates or tuple(UpdateLoops(default_order(definition, update)) for update in definition.updates)
     paired = paired_scans(definition, every)
     swept = {n: s for s in sweeps(definition, every) for n in s.updates}
+    around = planes(definition, every)
+    if around:
+        working = smallest(working, float(stage.apart[around[0]] * stage.bytes_per_point))
     for n, (update, known, loops) in enumerate(zip(definition.updates, stage.updates, every, strict=True)):
         vector = loops.vector
         lanes = 1 if vector is None else vector.lanes
