@@ -42,6 +42,21 @@ def test_what_is_inline_and_the_same_for_a_vector_is_computed_once_for_it(place:
     assert dict(work.operations)["f32"].divide == quotients
 
 
+@pytest.mark.parametrize(("index", "quotients"), [("v", 1.0), ("y", 1 / 8)], ids=["place of data", "row"])
+def test_what_a_table_reads_at_a_place_that_data_says_is_computed_for_each_point(index: str, quotients: float) -> None:
+    document = {
+        "format": 1, "name": "tables", "inputs": [{"name": "image", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "root", "dims": ["v"], "value": "sqrt(float32(v))"},
+            {"name": "curve", "dims": ["v", "y"], "value": f"root({index}) * float32(v)"},
+            {"name": "out", "dims": ["x", "y"], "value": "curve(int32(image(x, y)), y)"},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 32], [0, 8]]},
+    }  # fmt: skip
+    (work,) = works(load(document), ORDERS[0], {}, {"x": 32, "y": 8}, 8).values()
+    assert dict(work.operations)["f32"].divide == quotients
+
+
 def _enlarged(rows: str, by: int) -> Work:
     """The work of a stage that enlarges an image and is kept in registers, by readers of `rows`."""
     up, ring = F("up"), F("ring")

@@ -83,7 +83,8 @@ def _is_flat(group: RunningGroup, name: str, run: Run) -> bool:
 
 
 def _alike(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
-    """The stages inline in a stage that are the same for a whole vector of it: none whose place data says."""
+    """The stages inline in a stage that are the same for a whole vector of it: none whose place data says, or that
+    moves with a reader in a dim in which data says the place of that."""
     inlined = group.reads[name].inlined
     if run.lanes == 1 or run.row is None or not inlined:
         return frozenset()
@@ -91,9 +92,19 @@ def _alike(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
     along = follows[name][run.row].var
     if run.row not in stages[name].pure:  # it moves with no loop of the group
         return frozenset()
-    looked_up = {r.producer for n in (name, *inlined) for r in stages[n].reads if r.looked_up}
-    still = (p for p in inlined if all(s.known and s.var != along for s in follows[p].values()))
-    return frozenset(still) - looked_up
+    still = {p for p in inlined if all(s.known and s.var != along for s in follows[p].values())}
+    by_data: dict[str, set[str]] = {}
+    for reader in reversed(group.reads[name].with_inlined(name)):
+        for r in stages[reader].reads:
+            if r.producer not in still:
+                continue
+            spans = zip(stages[r.producer].dims, r.spans, strict=True)
+            told = {d for d, s in spans if s.var is not None and s.var in by_data.get(reader, ())}
+            if r.looked_up:
+                told.update(stages[r.producer].dims[n] for n, _ in r.told)
+            if told or r.looked_up:
+                by_data.setdefault(r.producer, set()).update(told)
+    return frozenset(still.difference(by_data))
 
 
 def _repeated(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
