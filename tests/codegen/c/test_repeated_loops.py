@@ -8,7 +8,7 @@ import pytest
 
 from tilesmith import platforms
 from tilesmith.scheduler import pipelines
-from tilesmith.scheduler.codegen.c.outlining import normal_form
+from tilesmith.scheduler.codegen.c.outlining import mentioned, normal_form
 from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_rows
 from tilesmith.scheduler.codegen.c.row_macros import RowMacro
 from tilesmith.scheduler.compiler import compile_pipeline
@@ -178,3 +178,10 @@ def test_what_may_be_a_function_changes_memory_alone() -> None:
     outside = Assign(Value(FLOAT32, 1, "sum"), Value(FLOAT32, 1, "t_1"))
     assert not is_over_rows(over("y", *loop.body, outside), ())
     assert not is_over_rows(over("y", *loop.body, Free(buffer(1))), ())
+
+
+def test_macros_are_mentioned_where_they_are_called() -> None:
+    """The pointer to a buffer's first row may have the name of the macro of its rows."""
+    macros = {Pointer("T_0"): RowMacro("T_0", "(j) (T_0 + (j) * pitch)", (True,), frozenset({"T_0", "pitch"}), {})}
+    assert "pitch" in mentioned(["a = T_0(j)[i];"], macros)
+    assert "pitch" not in mentioned(["a = T_0[i];"], macros)

@@ -21,9 +21,11 @@ def names_inside(body: Body) -> Iterator[str]:
 
 
 def mentioned(lines: Iterable[str], macros: RowMacros) -> set[str]:
-    """The words of lines, and those of the macros there."""
-    found = words("\n".join(lines))
-    return found.union(*[macro.names for macro in macros.values() if macro.name in found])
+    """The words of lines, and those of the macros that are called there: a buffer's first row has its macro's name."""
+    text = "\n".join(lines)
+    found = words(text)
+    called = [macro for macro in macros.values() if macro.name in found and f"{macro.name}(" in text]
+    return found.union(*[macro.names for macro in called])
 
 
 def captured(read: Collection[str], outside: Mapping[str, str]) -> dict[str, str]:
