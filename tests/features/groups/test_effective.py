@@ -8,6 +8,7 @@ from support.small_pipelines import E, F, chain, pipeline, stage, summed, x, y
 from tilesmith.scheduler.analysis.access_functions import hull, span_of, variable
 from tilesmith.scheduler.features.groups.fusion_group import effective, members_of, told_apart
 from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Var
 from tilesmith.scheduler.rewrites.passes import normalise
 
@@ -43,3 +44,24 @@ def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> No
     assert halves.extent(8) == 5
     two = hull(halves, span_of((y // 2 + 1).e, {"y": variable("y")}))
     assert [told_apart(two, n) for n in (1, 2, 8)] == [two.extent(1), 2 * two.extent(1), 2 * (two.extent(1) + 3)]
+
+
+def test_accesses_that_move_by_different_dims_stay_apart_through_what_is_inline() -> None:
+    """A layer whose last channel says how much of the others shows, inline in the next one."""
+    shown = "layer(x, y, c) * layer(x, y, 3)"
+    document = {
+        "format": 1,
+        "name": "layers",
+        "inputs": [{"name": "layer", "type": "float32", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"]}],
+        "stages": [
+            {"name": "first", "dims": ["x", "y", "c"], "value": shown},
+            {"name": "out", "dims": ["x", "y", "c"], "value": f"first(x, y, c) + {shown}"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 16], [0, 3]]},
+    }
+    facts = gather(normalise(load(document)))
+    found = effective(members_of(facts, "out", facts.graph.stages), frozenset({"first"}))
+    (read,) = found["out"].reads
+    assert not all(s.known for s in read.spans)
+    assert [tuple(s.var for s in spans) for spans, _ in read.several] == [("x", "y", "c"), ("x", "y", None)]

@@ -19,7 +19,7 @@ from tilesmith.scheduler.features.operations.operation_counts import (
     outside_indices,
 )
 from tilesmith.scheduler.features.operations.reduction_loops import UNROLLED_TRIPS
-from tilesmith.scheduler.features.pipeline.reads import Beside, Read, hulls
+from tilesmith.scheduler.features.pipeline.reads import Beside, Read, alike, hulls
 from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, InputBound, Var, walk
@@ -83,7 +83,7 @@ class ReadMerger:
         indices = [i for a in those for i in a.access.indices] if looked_up else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in outside_indices(i))
         points = [self._points(a) for a in those]
-        several = () if all(s.known for s in spans) or looked_up else _alike(each, points)
+        several = () if all(s.known for s in spans) or looked_up else alike(zip(each, points, strict=True))
         skipped = sum(n * (1 - a.share * self._again(a)) for n, a in zip(points, those, strict=True))
         reuse = self._reuse(spans, those)
         beside = self._beside(producer, those) if along_memory else None
@@ -274,15 +274,3 @@ def _step(index: Expr, dim: str) -> tuple[int, float] | None:
             case _:
                 return None
     return (int(total), period) if total.denominator == 1 else None
-
-
-def _alike(each: list[tuple[Span, ...]], points: list[float]) -> tuple[tuple[tuple[Span, ...], float], ...]:
-    """The hulls of the spans of accesses that move by the same dims, with their points; none where that is all, or not
-    known of one."""
-    found: dict[tuple[str | None, ...], tuple[tuple[Span, ...], float]] = {}
-    for spans, n in zip(each, points, strict=True):
-        key = tuple(s.var for s in spans)
-        before = found.get(key)
-        found[key] = (spans, n) if before is None else (hulls(before[0], spans), before[1] + n)
-    known = all(s.known for spans, _ in found.values() for s in spans)
-    return tuple(found.values()) if known and len(found) > 1 else ()

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tilesmith.scheduler.analysis.access_functions import Span, compose, hull
 from tilesmith.scheduler.analysis.periodic_indices import Order, joined
+
+Way: TypeAlias = tuple[tuple[Span, ...], float]
+"""The spans of accesses that move by the same dims, and their points."""
 
 
 class Beside(NamedTuple):
@@ -53,7 +56,7 @@ class Read(NamedTuple):
     rough: tuple[Span, ...] = ()
     skipped: float = 0.0
     bounded: bool = True
-    several: tuple[tuple[tuple[Span, ...], float], ...] = ()
+    several: tuple[Way, ...] = ()
     computed: bool = False
     data_of: frozenset[str] = frozenset()
     floats_of: frozenset[str] = frozenset()
@@ -82,6 +85,11 @@ class Read(NamedTuple):
         return self._replace(points=points, skipped=self.skipped * points / self.points)
 
     @property
+    def ways(self) -> tuple[Way, ...]:
+        """The spans and points of accesses that move by the same dims."""
+        return self.several or ((self.spans, self.points),)
+
+    @property
     def roughly(self) -> tuple[Span, ...]:
         """The spans, as far as they can be told."""
         return self.rough or self.spans
@@ -92,7 +100,8 @@ def ways(reads: Iterable[Read]) -> Iterator[Read]:
     for read in reads:
         if not read.several:
             yield read
-        part = read.skipped / read.points
+            continue
+        part = 1 - read.executed / sum(points for _, points in read.several)
         for spans, points in read.several:
             yield read._replace(spans=spans, rough=(), points=points, skipped=points * part, several=())
 
@@ -120,10 +129,12 @@ def together(a: Read, b: Read) -> Read:
     found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
     beside = a.beside if a.beside == b.beside else None
+    several = () if looked_up or all(s.known for s in spans) else alike((*a.ways, *b.ways))
     apart = (a.points * a.apart + b.points * b.apart) / points
     return found._replace(
         bounded=bounded,
         computed=computed,
+        several=several,
         data_of=of[0],
         floats_of=of[1],
         beside=beside,
@@ -132,6 +143,18 @@ def together(a: Read, b: Read) -> Read:
         orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
         loops=max(a.loops, b.loops),
     )
+
+
+def alike(ways: Iterable[Way]) -> tuple[Way, ...]:
+    """The hulls of the spans of accesses that move by the same dims, with their points; none where that is all, or not
+    known of one."""
+    found: dict[tuple[str | None, ...], Way] = {}
+    for spans, n in ways:
+        key = tuple(s.var for s in spans)
+        before = found.get(key)
+        found[key] = (spans, n) if before is None else (hulls(before[0], spans), before[1] + n)
+    known = all(s.known for spans, _ in found.values() for s in spans)
+    return tuple(found.values()) if known and len(found) > 1 else ()
 
 
 def hulls(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -164,7 +187,12 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         beside = read.beside._replace(dim=along[0])
     told = {(d, followed[name]) for d, name in read.told if name in followed}
     told |= {(d, name) for d, s in enumerate(read.roughly) for n, name in via.told if s.var == dims[n]}
+    several: tuple[Way, ...] = ()
+    if not (looked_up or all(s.known for s in spans)):
+        through = [(dict(zip(dims, s, strict=True)), n) for s, n in via.ways]
+        several = alike((composed(s, by), m * n) for by, n in through for s, m in read.ways)
     found = found._replace(
+        several=several,
         bounded=bounded,
         computed=computed,
         data_of=data_of,
