@@ -12,6 +12,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run, Running
 from tilesmith.scheduler.features.groups.fusion_group import effective, members_of
 from tilesmith.scheduler.features.groups.group_counts import Levels
 from tilesmith.scheduler.features.groups.loop_nest import Nest, axis
+from tilesmith.scheduler.features.groups.unroll_and_jam import points_together
 from tilesmith.scheduler.features.operations.dependence_chains import carried_by
 from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.features.schedule_features import counts_of
@@ -255,3 +256,36 @@ def test_functions_of_vectors_of_an_update_are_what_they_are_made_of() -> None:
     assert done.lanes == 8
     assert (operations.function, operations.divide) == (0, 0)
     assert operations.multiply > 4
+
+
+def test_what_updates_alone_have_inline_is_computed_in_their_vectors() -> None:
+    """A scan along the rows of three channels, which begins with what it reads: weights are computed in each of its
+    steps, of each channel, and in no vector of the values."""
+    document = {
+        "format": 1,
+        "name": "weighted",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y", "c"], "boundary": {"kind": "repeat_edge"}}],
+        "stages": [
+            {"name": "weight", "dims": ["x", "y"], "value": "sqrt(a(x, y, 0))"},
+            {
+                "name": "out", "dims": ["x", "y", "c"], "value": "a(x, y, c)",
+                "updates": [
+                    {"domain": {"r": [1, 63]}, "at": ["r", "y", "c"],
+                     "value": "out(r, y, c) + weight(r, y) * out(r - 1, y, c)"},
+                ],
+            },
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 16], [0, 3]]},
+    }  # fmt: skip
+    facts = gather(normalise(load(document)))
+    members = members_of(facts, "out", facts.graph.stages)
+    assert points_together(members, ("x.inner", "y.inner", "c.inner"), {"out": 3}) == {}
+    axes = {d: axis(d, e, [e]) for d, e in (("x", 64), ("y", 16), ("c", 3))}
+    nest = Nest("out", ("x.inner", "y.inner", "c.inner"), axes)
+    running = Running({"out": Run("x", 8, updates=(UpdateLoops(("r", "y", "c"), Vector("y", 8)),))})
+    counts = worked_counts(members, effective(members, frozenset({"weight"})), nest, {}, 1, running).at((0,))
+    (work,) = (s.work for s in counts.stages if s.stage == "out" and s.work is not None)
+    (scan,) = work.passes
+    assert sum(o.divide for _, o in scan.operations) == pytest.approx(1.0)
+    assert sum(o.divide for _, o in work.operations) == 0

@@ -29,7 +29,7 @@ def points_together(
         stage = members.facts.stages[name]
         run = {loop for update in stage.updates for loop, _ in update.loops}
         few = {d for d in stage.storage[1:] if d in run and stage.extent(d) <= FEW}
-        if few:
+        if few and all(update.scan is None for update in stage.updates):
             found[name] = {d: stage.extent(d) for d in stage.dims if d in few}
     return found
 

@@ -19,7 +19,7 @@ from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.pipeline.streaming_stores import HELD
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
-from tilesmith.scheduler.features.work.update_passes import reading_updates
+from tilesmith.scheduler.features.work.update_passes import inlined_in_updates, reading_updates
 from tilesmith.scheduler.ir.memo import once
 
 
@@ -153,7 +153,13 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     if facts.passes:
         if -1 not in reading_updates(group, name):  # see `_with_others`
             return Code(facts.typed_before, (), stores)
-        values = together([(1, facts.typed_before), *executed]) if executed else facts.typed_before
+        of_updates = inlined_in_updates(group, name)
+        own = [
+            (n / vectors if p in alike else n, stages[p].typed)
+            for p, n in reads.executed.items()
+            if p not in repeated | of_updates
+        ]
+        values = together([(1, facts.typed_before), *own]) if own else facts.typed_before
         return Code(values, loads, stores)
     ways: list[tuple[Way, float]]
     ways = [("gathered" if u.looked_up else "aligned", u.iterations / facts.root_points) for u in facts.updates]

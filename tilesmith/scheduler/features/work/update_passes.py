@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import inf, prod
 
 from tilesmith.cost_models.amounts import Amount, ceiling, chosen, largest, smallest
@@ -78,16 +79,21 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
 
 
 def _with_others(group: RunningGroup, name: str, n: int, own: Pass, run: Run, vector: Vector | None) -> Pass:
-    """A pass with what it reads of others and computes of what is inline in it, where updates alone read these: of
-    that of a point its share. A scan along rows has blocks of those of others transposed."""
-    reading = reading_updates(group, name)
-    if n not in reading or -1 in reading:
-        return own
+    """A pass with what it computes of what is inline in updates alone, and what it reads of others where values read
+    none: of that of a point its share. A scan along rows has blocks of those of others transposed."""
     facts, reads = group.facts, group.reads[name]
+    by_values, inlined = -1 in reading_updates(group, name), inlined_in_updates(group, name)
+    reading = reading_updates(group, name, inlined if by_values else None)
+    if n not in reading:
+        return own
     stage, definitions = facts.stages[name], facts.definitions
-    along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
     share = stage.root_points / sum(stage.updates[u].iterations for u in reading)
-    others = together((times, facts.stages[p].typed) for p, times in reads.executed.items())
+    others = together((times, facts.stages[p].typed) for p, times in reads.executed.items() if p in inlined)
+    if others:
+        own = own._replace(operations=together([(1, own.operations), (share, others)]))
+    if by_values:  # what is loaded counts there
+        return own
+    along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
 
     def block(read: Read) -> int:
         dims = zip(facts.stages[read.producer].dims, read.roughly, strict=True)
@@ -99,7 +105,6 @@ def _with_others(group: RunningGroup, name: str, n: int, own: Pass, run: Run, ve
     inside = longest_inside(group, name)
     whole, after = chain_of(definitions[name].updates[n].values, facts.core.latency_cycles)
     return own._replace(
-        operations=together([(1, own.operations), (share, others)]) if others else own.operations,
         loads=stage.updates[n].own,
         gathered=0.0,
         transfers=tuple(t._replace(times=t.times * share) for t in moved),
@@ -107,10 +112,20 @@ def _with_others(group: RunningGroup, name: str, n: int, own: Pass, run: Run, ve
     )
 
 
-def reading_updates(group: RunningGroup, name: str) -> set[int]:
-    """The updates of a stage that read others, the first of which is 0; -1 are its values."""
+def inlined_in_updates(group: RunningGroup, name: str) -> frozenset[str]:
+    """The stages inline in a stage that its updates compute, and its values do not."""
+    inlined = group.reads[name].inlined
+    values = {a.producer for a in accesses(group.facts.definitions[name]) if a.definition == 0 and a.producer != name}
+    for p in inlined:  # readers before what they read
+        if p in values:
+            values.update(group.facts.graph.producers[p])
+    return frozenset(inlined) - values
+
+
+def reading_updates(group: RunningGroup, name: str, producers: Collection[str] | None = None) -> set[int]:
+    """The updates of a stage that read others, or any of these, the first of which is 0; -1 are its values."""
     found = accesses(group.facts.definitions[name])
-    return {a.definition - 1 for a in found if a.producer != name}
+    return {a.definition - 1 for a in found if a.producer != name and (producers is None or a.producer in producers)}
 
 
 def _begun(group: RunningGroup, name: str, update: Update, loops: UpdateLoops) -> float:
