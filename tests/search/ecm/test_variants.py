@@ -53,3 +53,28 @@ def test_what_has_a_packed_operand_may_be_cut_from_what_else_it_reads() -> None:
     found = autoschedule(logits, catalog.get("i7-6700"), SearchOptions("default")).schedule
     assert [p.packed for p in found.packings] == ["table_for_out"]
     assert "z" in [g.output for g in found.groups]
+
+
+def test_points_that_gather_have_vectors_where_that_costs_less_than_partial_results() -> None:
+    """Tables of the terms lie along memory, places in the image do not."""
+    place = "int32((float32(x) * ct(r) + float32(y) * sn(r)) * 0.5)"
+    angles = "float32(k) * 0.017"
+    projected = load(
+        {
+            "format": 1,
+            "name": "projected",
+            "inputs": [{"name": "s", "type": "float32", "dims": ["i", "k"]}],
+            "stages": [
+                {"name": "ct", "dims": ["k"], "value": f"cos({angles})"},
+                {"name": "sn", "dims": ["k"], "value": f"sin({angles})"},
+                {"name": "out", "dims": ["x", "y"], "value": f"sum(s(clamp({place}, 0, 383), r) for r in range(180))"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 384], [0, 384]], "s": [[0, 384], [0, 180]]},
+        }
+    )
+    found = autoschedule(projected, catalog.get("i7-6700"), SearchOptions("default")).schedule
+    assert not found.factors
+    (group,) = (g for g in found.groups if g.output == "out")
+    assert group.vector is not None
+    assert group.vector.dim == "x"
