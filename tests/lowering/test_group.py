@@ -123,3 +123,29 @@ def test_threads_have_windows_of_their_own() -> None:
     run = execute(program, p, {"out": ((0, 24), (0, 8)), "f": ((0, 24), (0, 10))})
     assert run.stored["g"] == 24 * 2 * (4 + 2)
     assert run.elements["g"] == (24, 4)
+
+
+@pytest.mark.parametrize("registers", [False, True])
+@pytest.mark.parametrize("parallel", [None, "y.outer"])
+def test_the_last_tile_of_rows_side_by_side_is_moved_back(parallel: str | None, registers: bool) -> None:
+    """Over rows of the tile before it, in the same iteration of the parallel loop. Fewer rows than a tile stay so."""
+    p = pipeline("g(x - 1, y) + g(x + 1, y + 1) * 2", ("g", "f(x, y) * f(x, y + 1)"), dims=("x", "y"))
+    stage = (
+        Placement("g", "x.inner", "x.outer", storage="registers") if registers else Placement("g", "inline", "inline")
+    )
+    loops = "y.inner x.inner x.outer y.outer" if registers else "x.inner y.inner y.outer"
+    tiles = (*((Tile("x", None),) if registers else ()), Tile("y", 4))
+    tiled = group(loops, [stage], tiles=tiles, unroll=("y",), parallel=parallel)
+    heights = [((3, 21), (-2, rows)) for rows in range(1, 14)]
+    assert_lowered_right(p, [tiled], *heights, sizes=SIZE)
+    lines = body(p, [tiled])
+    assert "let y_lo_0 = max(" in lines
+    assert ('once // "a tile, and the last"' in lines) == (parallel is not None)
+
+
+def test_tiles_behind_which_a_stage_slides_are_not_moved_back() -> None:
+    p = pipeline("g(x, y) + g(x, y + 2)", ("g", "f(x, y) * 2"), dims=("x", "y"))
+    stage, tiles = Placement("g", "y.outer", "x.outer", order=("x", "y")), (Tile("x", None), Tile("y", 4))
+    tiled = group("x.inner y.inner y.outer x.outer", [stage], tiles=tiles, unroll=("y",))
+    assert_lowered_right(p, [tiled], *REGIONS, sizes=SIZE)
+    assert "y_lo" not in body(p, [tiled])

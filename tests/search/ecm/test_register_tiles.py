@@ -160,7 +160,7 @@ def test_vectors_of_reductions_that_share_nothing_are_as_wide_as_a_value_may_be(
 
 
 def test_tiles_that_threads_share_divide_the_dim() -> None:
-    """The last of others would not be moved back, and its points are computed one by one."""
+    """The last of others is moved back over another, and a thread has both."""
     for n in (509, 512):
         for name in ("i7-6700", "epyc-9655"):
             matrices = product(f"sum(a(k, i) * b(j, k) for k in range({n}))", [], a=["k", "i"], b=["j", "k"])

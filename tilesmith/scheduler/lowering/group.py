@@ -350,46 +350,87 @@ class GroupLowering(OpenGroup):
 
     def _loop(self, n: int, level: Level, step: int, boxes: Boxes, layout: Scratch) -> None:
         b = self.builder
-        d = self.plan.output.dims.index(level.dim)
-        lo, hi = boxes[self.plan.output.name][d]
+        lo, hi = boxes[self.plan.output.name][self.plan.output.dims.index(level.dim)]
         windows = self.plan.windows.get(n)
         warm = windows.warm_up if windows is not None else 0
-        held = {name: boxes[name] for name in self.plan.passing(n)}
         parallel = level.name == self.plan.group.parallel
+        back = self._moves_back(n, level) and not _divides(step, (lo, hi))
+        end = maximum(hi - (step - 1), lo) if back and parallel else hi
         with b.scope() as body:
-            var = b.fresh(level.dim)
-            here = b.declare(var)
+            loop = _OpenLoop(b.fresh(level.dim))
+            here = b.declare(loop.var)
             if parallel and layout.buffers:
                 b.emit(Bind(layout))
-            loop = _OpenLoop(var)
-            first = maximum(here, lo) if warm else here
-            last = here if step == 1 else minimum(here + (step - 1), hi)
-            if self._moves_back(n, level, parallel):
-                first = maximum(last - (step - 1), lo)
-            inside: Boxes = dict(boxes)
-            row = list(boxes[self.plan.output.name])
-            row[d] = (self._name(first, f"{level.dim}_lo"), self._name(last, f"{level.dim}_hi"))
-            inside[self.plan.output.name] = tuple(row)
-            self._propagate(inside, n, held, loop)
-            self.warm += [level.dim] if warm else []
-            self._body(n + 1, inside, layout, dict.fromkeys(loop.once, lo - warm - here))
-            self.warm = self.warm[:-1] if warm else self.warm
-            for done, end in loop.end.items():
-                b.emit(AssignIndex(done, end))
+            if end is hi:
+                self._iteration(n, _tile(here, (lo, hi), step, back=back, warm=warm > 0), boxes, layout, loop, warm)
+            else:
+                self._last_tile_too(n, here, step, boxes, layout)
             if parallel and self.plan.group.stream:
                 b.emit(Fence())
         for done, start in loop.start.items():
             b.emit(MutableIndex(done, start))
         comment = f"{level.name} of {self.plan.output.name}" + (f", {warm} ahead to fill windows" if warm else "")
-        b.emit(Loop(var, lo - warm, hi, const(step), tuple(body), parallel=parallel, comment=comment))
+        b.emit(Loop(loop.var, lo - warm, end, const(step), tuple(body), parallel=parallel, comment=comment))
 
-    def _moves_back(self, n: int, level: Level, parallel: bool) -> bool:
+    def _last_tile_too(self, n: int, here: Index, step: int, boxes: Boxes, layout: Scratch) -> None:
+        """The loop over the tiles of an iteration of a parallel loop: of the last one the tile that begins `here`, and
+        then the dim's last, which is moved back over it and so is no other thread's."""
+        b, dim = self.builder, self.plan.levels[n].dim
+        lo, hi = boxes[self.plan.output.name][self.plan.output.dims.index(dim)]
+        with b.scope() as body:
+            loop = _OpenLoop(b.fresh(dim))
+            tile = _tile(b.declare(loop.var), (lo, hi), step, back=True)
+            self._iteration(n, tile, boxes, layout, loop)
+        past = maximum(here + (2 * step - 1) - hi, const(0))  # where there is no room for one more
+        end = minimum(here + (step - 1) + past, hi)
+        b.emit(Loop(loop.var, here, end, const(step), tuple(body), once=True, comment="a tile, and the last"))
+
+    def _iteration(
+        self,
+        n: int,
+        tile: tuple[Index, Index],
+        boxes: Boxes,
+        layout: Scratch,
+        loop: _OpenLoop,
+        warm: int = 0,
+    ) -> None:
+        """The inside of an iteration of `loop`, of level `n`, which covers the points of `tile` of the output."""
+        level, output = self.plan.levels[n], self.plan.output
+        d = output.dims.index(level.dim)
+        held = {name: boxes[name] for name in self.plan.passing(n)}
+        inside: Boxes = dict(boxes)
+        row = list(boxes[output.name])
+        row[d] = (self._name(tile[0], f"{level.dim}_lo"), self._name(tile[1], f"{level.dim}_hi"))
+        inside[output.name] = tuple(row)
+        self._propagate(inside, n, held, loop)
+        self.warm += [level.dim] if warm else []
+        self._body(n + 1, inside, layout, dict.fromkeys(loop.once, boxes[output.name][d][0] - warm - sym(loop.var)))
+        self.warm = self.warm[:-1] if warm else self.warm
+        for done, end in loop.end.items():
+            self.builder.emit(AssignIndex(done, end))
+
+    def _moves_back(self, n: int, level: Level) -> bool:
         """True if the last tile is moved back to end with the dim, so that it has as many points as all others: points
-        that are computed side by side take as long one by one as all of them together. Some are computed twice, by one
-        thread and of stages of other groups alone."""
-        group, output = self.plan.group, self.plan.output
-        alone = all(self.plan.index(p.compute) < n for p in self.plan.members.values()) and not output.updates
-        return alone and not parallel and level.dim in group.unroll and has_long_reduction(output, self.inlined)
+        that are computed side by side take as long one by one as all of them together. Some are computed twice, with
+        all that is stored inside of the tile."""
+        side_by_side = level.dim in self.plan.unrolled() and level.name != inner(level.dim)
+        return side_by_side and not self.plan.passing(n) and not self.plan.output.updates
+
+
+def _tile(here: Index, ends: tuple[Index, Index], step: int, back: bool, warm: bool = False) -> tuple[Index, Index]:
+    """The points of a tile that begins `here`; moved `back` where fewer than `step` are left, or from the first where
+    the loop begins ahead of it."""
+    lo, hi = ends
+    last = here + (step - 1) if _divides(step, ends) else minimum(here + (step - 1), hi)
+    if back:
+        return maximum(last - (step - 1), lo), last
+    return maximum(here, lo) if warm else here, last
+
+
+def _divides(step: int, ends: tuple[Index, Index]) -> bool:
+    """True if every iteration has `step` points, at every size."""
+    points = ends[1] - ends[0] + 1
+    return step == 1 or (points.is_const and points.const % step == 0)
 
 
 @dataclass(slots=True)

@@ -334,7 +334,9 @@ class Statements:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         elif self._is_rolled(s):
             lines.append("ROLLED")
-        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {s.var} <= {bare(s.hi)}; {advanced(self.symbols, s)}) {{")
+        more = f"{s.var} <= {bare(s.hi)}"
+        more = f"UNLIKELY({more})" if s.once else more
+        lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {more}; {advanced(self.symbols, s)}) {{")
         lines += opened(self.symbols, s)
         before = self._numbers(s)
         self.names.update(dict.fromkeys(defined_inside(s), "int64_t"))

@@ -95,7 +95,7 @@ class Read(NamedTuple):
         return self.rough or self.spans
 
 
-def ways(reads: Iterable[Read]) -> Iterator[Read]:
+def each_way(reads: Iterable[Read]) -> Iterator[Read]:
     """The reads, those in `several` ways as one each."""
     for read in reads:
         if not read.several:
@@ -110,7 +110,7 @@ def crossing(reads: Iterable[Read]) -> Iterator[Read]:
     """The reads, those whose ways go along different dims as one each: a way that stays at one place of a dim that
     another goes along, as a channel of all, is within that one."""
     for read in reads:
-        found = list(ways((read,)))
+        found = list(each_way((read,)))
         found = [r for r in found if not any(_is_within(r, other) for other in found)]
         yield from found if len(found) > 1 else (read,)
 

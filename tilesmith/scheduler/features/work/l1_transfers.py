@@ -16,7 +16,7 @@ from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.pipeline.interleaved_channels import fours
 from tilesmith.scheduler.features.pipeline.lookup_tables import FEWEST, MOST_PARTS
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Beside, Read, box_points, ways
+from tilesmith.scheduler.features.pipeline.reads import Beside, Read, box_points, each_way
 from tilesmith.scheduler.ir.loop.ops import LOOKUP_PART, PAIRED_BITS, PAIRED_LANES
 
 
@@ -37,7 +37,7 @@ def loads(
     producer = members.facts.stages[read.producer]
     if read.several:  # each goes its own way
         return tuple(
-            t for way in ways((read,)) for t in loads(members, way, run, registers, block, flat, grouped, together)
+            t for way in each_way((read,)) for t in loads(members, way, run, registers, block, flat, grouped, together)
         )
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:

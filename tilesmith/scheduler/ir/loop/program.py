@@ -206,7 +206,7 @@ class ClampedIndex:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). Of a `parallel` loop threads take some
-    iterations at a time that follow each other."""
+    iterations at a time that follow each other. One that runs `once` has mostly one iteration."""
 
     var: str
     lo: Index
@@ -214,6 +214,7 @@ class Loop:
     step: Index
     body: Body
     parallel: bool = False
+    once: bool = False
     skip: Ends | None = None
     seen: ClampedIndex | None = None
     comment: str = ""

@@ -79,7 +79,7 @@ FORMATS: dict[type, str] = {
     program.OverflowGuard: "overflow_guard low({low}) high({high}) wide({wide})",
     program.PeelVectors: "peel {first}, {last}, {from_}, {to} = {lo} until {end} lanes {lanes} align {align} "
     "[[given({given})]]",
-    program.Loop: "for {var} = {lo} to {hi} step {step} {parallel?} [[skip {skip}]] [[seen {seen}]] "
+    program.Loop: "for {var} = {lo} to {hi} step {step} {parallel?} {once?} [[skip {skip}]] [[seen {seen}]] "
     "[[// {comment:text}]] {body}",
     program.PeeledLoop: "peeled {var} = {lo} to {hi} skip {skip} [[// {comment:text}]] {body} middle {middle}",
     program.Apart: "apart {seldom?} {body}",

@@ -73,7 +73,7 @@ def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: 
             for points in _points(output.extent(dim), vectors, sums, near, pricing):
                 for order, tiles in _orders(output, sized.shape.order, dim, points, row, vectors):
                     if output.extent(dim) % points and order.loops[-1] == outer(dim):
-                        continue  # the last tile is a thread's: it is not moved back
+                        continue  # a thread would have two tiles: the last, and the one that it is moved back over
                     if pricing.expired():
                         return
                     yield from _priced(pricing, plan, members, sized, order, tiles)
