@@ -113,3 +113,26 @@ def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
     status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
     assert status == 0
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [3, 4, 13])
+def test_the_last_rows_side_by_side_are_stored_past_the_caches_too(rows: int) -> None:
+    """The tile that is moved back is a loop that seldom goes on."""
+    document = {
+        "format": 1,
+        "name": "down",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": "a(x, y) + a(x, y + 1) * 2"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 48]]},
+    }
+    pipeline = load(document)
+    loops = ("y.inner", "x.inner", "y.outer")
+    group = Group("out", loops, (Tile("y", 4),), "y.outer", Vector("x", 8), ("y",), (), stream=True)
+    source = source_of(pipeline, Schedule("down", "by hand", (group,)), machine(vector_bytes=32))
+    assert source.code.count("; UNLIKELY(y_") == 1
+    a = np.random.default_rng(1).random((rows + 1, 60)).astype(np.float32)
+    inputs, regions = {"a": Image(a, (0, 0))}, {"out": ((0, 60), (0, rows))}
+    status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
