@@ -161,3 +161,11 @@ def test_a_group_of_a_chain_is_joined_as_many_stages_at_once_as_the_one_before_i
     assert len(sizes) > 4
     assert len(set(sizes)) == 1
     assert len(search.planner.coarse) - len(roots.outputs) - 1 < len(roots.outputs) / 2
+
+
+def test_what_is_the_output_of_a_group_in_any_schedule_is_inlined_in_none() -> None:
+    search, roots = search_of(pyramid())
+    assert search.forced
+    found = search.settled(replace(roots, inlined=search.forced))
+    assert not found.inlined & search.forced
+    assert {s.output for s in search.segments(found)} >= search.forced

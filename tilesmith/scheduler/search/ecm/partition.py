@@ -145,9 +145,10 @@ class PartitionSearch:
         return found
 
     def _cut(self, partition: Partition, names: Iterable[str]) -> tuple[Segment, ...]:
-        """The groups of these stages."""
-        found = segments(self.facts, names, partition.outputs | self.forced, partition.inlined)
-        return tuple(s for s in found if s.output not in partition.inlined)
+        """The groups of these stages; what is the output of one in any schedule is in no other."""
+        inlined = partition.inlined - self.forced
+        found = segments(self.facts, names, partition.outputs | self.forced, inlined)
+        return tuple(s for s in found if s.output not in inlined)
 
     def moved(self, partition: Partition, move: Move) -> Partition:
         """The partition, which is settled, with this change, settled."""
@@ -177,7 +178,7 @@ class PartitionSearch:
 
     def settled(self, partition: Partition) -> Partition:
         """The partition with all the outputs that it has, also those that no group could have alone."""
-        return Partition(frozenset([s.output for s in self.segments(partition)]), partition.inlined)
+        return Partition(frozenset([s.output for s in self.segments(partition)]), partition.inlined - self.forced)
 
     def _inlinings(self, partition: Partition) -> list[Move]:
         """Outputs of groups that may be worth to be computed wherever they are read, those first that take the most

@@ -205,12 +205,14 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
 
 def _without_parts(q: Question, v: Variant) -> list[tuple[Plan, Partition, Planner]]:
     """The plan without interleaved partial results, which are chosen by where terms and points lie, before anything is
-    priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none."""
+    priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none, or of
+    fewer points than they are parts: those have no vectors."""
     factors = q.plan.schedule.factors
-    gone = {f.partial for f in factors if f.interleaved}
+    parted = [f for f in factors if f.interleaved and q.facts.stages[f.stage].root_points >= f.parts]
+    gone = {f.partial for f in parted}
     if not gone:
         return []
-    plan, facts = _facts_with(q, tuple(f for f in factors if not f.interleaved))
+    plan, facts = _facts_with(q, tuple(f for f in factors if f not in parted))
     partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
     return [(plan, partition, _planner(q, facts))]
 
