@@ -119,7 +119,7 @@ def test_a_compilation_runs_each_pass_over_the_pipeline_once_and_never_climbs(na
 
 
 def test_so_does_code_for_a_schedule_that_is_given() -> None:
-    of, found = pipelines.load("harris"), Trace()
+    of, found = pipelines.load("machado_blur"), Trace()
     schedule = compile_pipeline(of, machine()).schedule
     assert schedule.separations
     with tracing(found.called):

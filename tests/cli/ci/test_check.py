@@ -88,10 +88,10 @@ def test_five_percent_more_work_are_always_caught(repository, ci, name):
     repository.commit(planted=document)
     ci("record", "planted.json")
     changes = []
-    for percent in (2, 4, 5, 6, 7):
+    for percent in (2.0, 4.0, 5.0, 5.5, 6.0, 7.0):
         taller = deepcopy(document)
         for region in taller["estimates"].values():
-            region[1][1] = region[1][1] * (100 + percent) // 100
+            region[1][1] = int(region[1][1] * (100 + percent) / 100)
         repository.commit(planted=taller)
         done = ci("check", "planted.json", "--json", status=None)
         (found,) = json.loads(done.stdout)["comparisons"]
