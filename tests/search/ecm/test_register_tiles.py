@@ -183,8 +183,8 @@ def test_channels_that_have_rows_of_weights_are_few_and_of_two_vectors(channels:
 
 @pytest.mark.parametrize(("columns", "panels"), [(500, {"i7-6700": 24, "epyc-9655": 64}), (512, {"epyc-9655": 32})])
 def test_panels_are_as_narrow_as_leave_a_vector_for_the_last_one(columns: int, panels: dict[str, int]) -> None:
-    """Of a matrix times itself, transposed, of which more is read than stays near: 500 columns are no panels of one
-    vector with a vector for the last."""
+    """The product of a matrix with itself, transposed, of which more is read than stays near: panels of one vector
+    would leave 500 columns none for the last."""
     rows = 1000
     value = f"sum(a(j, k) * a(i, k) for k in range({rows}))"
     of = product(value, [], a=["j", "k"])

@@ -76,21 +76,21 @@ class Array:
 
 class Ways(Array):
     """An array that one stage goes through in `several` ways, as a matrix that is multiplied by itself transposed: as
-    much as all of them touch, and no more than there is of it, `kept`, in each run."""
+    much as all of them touch, and no more than the `whole` of it in each run."""
 
-    def __init__(self, several: tuple[Array, ...], kept: Amount, nest: NestStates) -> None:
-        super().__init__(0.0, (), kept, nest)
-        self.several = several
+    def __init__(self, several: tuple[Array, ...], whole: float, nest: NestStates) -> None:
+        super().__init__(0.0, (), None, nest)
+        self.several, self.whole = several, whole
 
     def moved(self, level: int) -> Amount:
         """Bytes that are touched in all (`Array.moved`)."""
-        total = summed([array.moved(level) for array in self.several])
-        return total if self.kept is None else smallest(total, self.kept * self.nest.executions[level])
+        return smallest(
+            summed([array.moved(level) for array in self.several]), self.whole * self.nest.executions[level]
+        )
 
     def one(self, level: int) -> Amount:
         """Bytes that one run of the loops inside `level` touches."""
-        total = summed([array.one(level) for array in self.several])
-        return total if self.kept is None else smallest(total, self.kept)
+        return smallest(summed([array.one(level) for array in self.several]), self.whole)
 
 
 class NestStates:

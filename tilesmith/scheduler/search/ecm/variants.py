@@ -125,7 +125,7 @@ def explore(q: Question) -> Explored:
     if not q.deadline.expired():
         variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
         variants += _with_packings_for_factors(q, plain)
-        variants += [searched(*whole) for whole in _without_parts(q, plain)]
+        variants += _without_parts(q, plain)
     return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
 
 
@@ -203,18 +203,18 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     return found
 
 
-def _without_parts(q: Question, v: Variant) -> list[tuple[Plan, Partition, Planner]]:
-    """The plan without interleaved partial results, which are chosen by where terms and points lie, before anything is
-    priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none, or of
-    fewer points than they are parts: those have no vectors."""
+def _without_parts(q: Question, v: Variant) -> list[Variant]:
+    """The variant without interleaved partial results, which are chosen by where terms and points lie, before anything
+    is priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none, or
+    of fewer points than they are parts: those have no vectors."""
     factors = q.plan.schedule.factors
     parted = [f for f in factors if f.interleaved and q.facts.stages[f.stage].root_points >= f.parts]
     gone = {f.partial for f in parted}
     if not gone:
         return []
     plan, facts = _facts_with(q, tuple(f for f in factors if f not in parted))
-    partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
-    return [(plan, partition, _planner(q, facts))]
+    search = PartitionSearch(facts, _planner(q, facts))
+    return [Variant(plan, search, search.best([Partition(v.partition.outputs - gone, v.partition.inlined - gone)]))]
 
 
 def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
