@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call, compiled, source_of
+from support.rows import of_types, rows
 from support.tools import require_compiler
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c import masks
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 
@@ -60,53 +62,53 @@ def image(type_: str, seed: int) -> Image:
     return Image(found, (0,))
 
 
-def check(value: str, types: Mapping[str, str], lanes: int, flags: tuple[str, ...]) -> None:
-    pipeline = pipeline_of(value, types)
-    made = source(pipeline, lanes)
-    images = {name: image(type_, n) for n, (name, type_) in enumerate(types.items())}
-    region = {"out": ((0, 203),)}
-    status, found = call(build(made, flags, vector_bytes=BYTES), made, pipeline, images, {}, region)
+def check(values: Sequence[tuple[str, Sequence[str]]], lanes: int, flags: tuple[str, ...]) -> None:
+    """Values of a(x), b(x) and c(x) of these types, all in one library."""
+    named = [of_types(value, types) for value, types in values]
+    types = {name: type_ for _, of in named for name, type_ in of.items()}
+    pipeline, made = rows([value for value, _ in named], types, lanes, machine(vector_bytes=BYTES))
+    images = {name: image(type_, "abc".index(name[0])) for name, type_ in types.items()}
+    regions = dict.fromkeys(pipeline.outputs, ((0, 203),))
+    status, found = call(build(made, flags, vector_bytes=BYTES), made, pipeline, images, {}, regions)
     assert status == 0
-    expected = interpret(pipeline, images, {}, region)["out"][0]
-    if expected.dtype.kind == "f":  # the sign of a 0 may differ
-        np.testing.assert_array_equal(found["out"][0], expected)
-    else:
-        assert found["out"][0].tobytes() == expected.tobytes()
+    expected = interpreted(pipeline, images, {}, regions)
+    for (value, _), output in zip(named, pipeline.outputs, strict=True):
+        if expected[output][0].dtype.kind == "f":  # the sign of a 0 may differ
+            np.testing.assert_array_equal(found[output][0], expected[output][0], err_msg=value)
+        else:
+            assert found[output][0].tobytes() == expected[output][0].tobytes(), value
 
 
 @pytest.mark.parametrize("flags", [BITS, VECTORS], ids=["bits", "vectors"])
 @pytest.mark.parametrize("type_", TYPES)
-@pytest.mark.parametrize("op", ["<", "<=", "==", "!=", ">=", ">"])
-def test_comparisons(op: str, type_: str, flags: tuple[str, ...]) -> None:
-    check(f"select(a(x) {op} b(x), a(x), c(x))", {"a": type_, "b": type_, "c": type_}, 8, flags)
+def test_comparisons(type_: str, flags: tuple[str, ...]) -> None:
+    ops = ("<", "<=", "==", "!=", ">=", ">")
+    check([(f"select(a(x) {op} b(x), a(x), c(x))", [type_] * 3) for op in ops], 8, flags)
+
+
+CHOICES = (
+    ("select(a(x) < b(x), c(x), 0.5)", ("uint8", "uint8", "float32")),
+    ("select(a(x) < b(x), c(x), uint8(7))", ("float64", "float64", "uint8")),
+    ("select(a(x) < b(x) and not (b(x) == a(x) or c(x) > 2.0), a(x), b(x))", ("int16", "int16", "float32")),
+    ("a(x) < b(x)", ("uint16", "uint16", "uint16")),
+    ("(a(x) < b(x)) == (b(x) < c(x))", ("int32", "int32", "int32")),
+    ("(a(x) < b(x)) != (b(x) < c(x))", ("int8", "int8", "int8")),
+    ("select(c(x), a(x), b(x))", ("int64", "int64", "bool")),
+    ("select(c(x), a(x) < b(x), a(x) == b(x))", ("uint8", "uint8", "bool")),
+    ("int32(a(x) < b(x)) + int32(b(x) < c(x))", ("uint8", "uint8", "uint8")),
+    ("float32(a(x) < b(x)) * c(x)", ("uint8", "uint8", "float32")),
+    ("select(a(x) > b(x), 0, c(x))", ("float32", "float32", "int32")),
+    ("a(x) + select(b(x) < c(x), b(x), 0)", ("int32", "int32", "int32")),
+    ("a(x) + select(b(x) < c(x), b(x) * c(x), 0.0)", ("float32", "float32", "float32")),
+    ("select(bool(a(x)) and b(x) < c(x), 1, 2)", ("uint8", "float32", "float32")),
+    ("select(a(min(2 * x, 202)) and b(x) < c(x), 1, 2)", ("bool", "float32", "float32")),
+)
 
 
 @pytest.mark.parametrize("flags", [BITS, VECTORS], ids=["bits", "vectors"])
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16, 32, 64])
-@pytest.mark.parametrize(
-    ("value", "of"),
-    [
-        ("select(a(x) < b(x), c(x), 0.5)", ("uint8", "uint8", "float32")),
-        ("select(a(x) < b(x), c(x), uint8(7))", ("float64", "float64", "uint8")),
-        ("select(a(x) < b(x) and not (b(x) == a(x) or c(x) > 2.0), a(x), b(x))", ("int16", "int16", "float32")),
-        ("a(x) < b(x)", ("uint16", "uint16", "uint16")),
-        ("(a(x) < b(x)) == (b(x) < c(x))", ("int32", "int32", "int32")),
-        ("(a(x) < b(x)) != (b(x) < c(x))", ("int8", "int8", "int8")),
-        ("select(c(x), a(x), b(x))", ("int64", "int64", "bool")),
-        ("select(c(x), a(x) < b(x), a(x) == b(x))", ("uint8", "uint8", "bool")),
-        ("int32(a(x) < b(x)) + int32(b(x) < c(x))", ("uint8", "uint8", "uint8")),
-        ("float32(a(x) < b(x)) * c(x)", ("uint8", "uint8", "float32")),
-        ("select(a(x) > b(x), 0, c(x))", ("float32", "float32", "int32")),
-        ("a(x) + select(b(x) < c(x), b(x), 0)", ("int32", "int32", "int32")),
-        ("a(x) + select(b(x) < c(x), b(x) * c(x), 0.0)", ("float32", "float32", "float32")),
-        ("select(bool(a(x)) and b(x) < c(x), 1, 2)", ("uint8", "float32", "float32")),
-        ("select(a(2 * x) and b(x) < c(x), 1, 2)", ("bool", "float32", "float32")),
-    ],
-)
-def test_choices(value: str, of: tuple[str, ...], lanes: int, flags: tuple[str, ...]) -> None:
-    if "2 * x" in value:
-        value = value.replace("2 * x", "min(2 * x, 202)")
-    check(value, dict(zip("abc", of, strict=True)), lanes, flags)
+def test_choices(lanes: int, flags: tuple[str, ...]) -> None:
+    check(CHOICES, lanes, flags)
 
 
 @pytest.mark.parametrize(
