@@ -14,8 +14,7 @@ import pytest
 
 from tilesmith.app.service.db import now_us
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs import repository
-from tilesmith.app.service.jobs import runner as runner_module
+from tilesmith.app.service.jobs import housekeeping, repository
 from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.tables import jobs
 
@@ -484,11 +483,11 @@ def test_finished_work_outlasts_a_store_that_is_locked(start, tmp_path):
 
 
 def test_leases_are_not_trusted_after_the_clock_was_set(service, monkeypatch):
-    runner = service.context.runner
-    assert runner._leases_hold()
-    real = runner_module.now_us
-    monkeypatch.setattr(runner_module, "now_us", lambda: real() + 3_600_000_000)
-    assert not runner._leases_hold()
-    assert not runner._leases_hold()
-    runner._set_at -= service.context.settings.job_lease_s
-    assert runner._leases_hold()
+    keeping = service.context.runner._housekeeping
+    assert keeping._leases_hold()
+    real = housekeeping.now_us
+    monkeypatch.setattr(housekeeping, "now_us", lambda: real() + 3_600_000_000)
+    assert not keeping._leases_hold()
+    assert not keeping._leases_hold()
+    keeping._set_at -= service.context.settings.job_lease_s
+    assert keeping._leases_hold()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextvars
 import json
-import math
 import threading
 import time
 import uuid
@@ -36,6 +35,7 @@ from tilesmith.app.service.errors import ApiError, from_core, from_os, from_plat
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.compare import run_in_turns
 from tilesmith.app.service.jobs.files import INPUT, LIBRARY, Artifacts, read_artifacts
+from tilesmith.app.service.jobs.housekeeping import Housekeeping
 from tilesmith.app.service.jobs.pool import Pool
 from tilesmith.app.service.jobs.repository import Claim
 from tilesmith.app.service.jobs.schemas import CompareRequest, CompareResult, RunRequest, TuneRequest
@@ -63,11 +63,8 @@ IDLE_S = 1.0  # how often the queue is looked at when nobody says that there is 
 MAINTENANCE_S = 5.0
 WATCH_S = 0.1
 BACK_OFF_S, LONGEST_BACK_OFF_S = 0.1, 5.0  # between attempts at what failed for no fault of the job's
-CLOCK_STEP_S = 1.0
 MOST_AT_ONCE = 64
 """Jobs that a service has in the hands of a pool of other processes at once; threads that wait for them."""
-PRUNE_S = 3600.0
-FORGOTTEN_AT_ONCE = 500
 HOST, ANY = "host", "any"
 KILL_S = 10.0  # that what a cancelled job runs may take to be gone
 
@@ -106,13 +103,11 @@ class JobRunner:
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._draining = threading.Event()
-        self._clocks = now_us() / 1e6, time.monotonic()
-        self._set_at = -math.inf
         self._wake = threading.Condition()
         self._watches: dict[str, Watch] = {}
         self._turn = threading.Lock()
         self._lanes: Counter[str] = Counter()
-        self._pruned = -math.inf
+        self._housekeeping = Housekeeping(db, settings, jobs, metrics, self.name)
         self.tracing = Tracing(None)
         self.host_machine: Callable[[], str] = lambda: ""
         self.found_machines: Callable[[Mapping[str, Any]], Collection[str]] = lambda documents: ()
@@ -215,9 +210,7 @@ class JobRunner:
     def _maintain_forever(self) -> None:
         while not self._stopping.is_set():
             try:
-                if time.monotonic() - self._pruned > PRUNE_S:
-                    self._pruned = time.monotonic()
-                    self._prune()
+                self._housekeeping.prune()
                 self._stopping.wait(MAINTENANCE_S)
                 self.maintain(now_us())
             except SQLAlchemyError as error:
@@ -345,36 +338,12 @@ class JobRunner:
         )
         return retrying(action, self._db, *arguments, **values)
 
-    def _leases_hold(self) -> bool:
-        """False for the time of a lease after the clock was set: leases look older than they are, or younger."""
-        wall_s, steady_s = now_us() / 1e6, time.monotonic()
-        step_s = (wall_s - self._clocks[0]) - (steady_s - self._clocks[1])
-        self._clocks = wall_s, steady_s
-        if abs(step_s) > CLOCK_STEP_S:
-            log.warning("the clock was set", by_s=round(step_s, 3))
-            self._set_at = steady_s
-        return steady_s - self._set_at >= self._settings.job_lease_s
-
     def _lease(self) -> int:
         return now_us() + int(1e6 * self._settings.job_lease_s)
 
     def maintain(self, now: int) -> None:
-        """Requeues jobs of lost services, expires those that waited too long, forgets old ones. `now` in µs."""
-        settings = self._settings
-        for row in repository.stale(self._db, now) if self._leases_hold() else ():
-            if row.worker != self.name or row.id not in self._watches:  # ours are late, not lost: the machine is busy
-                self._recover(row, now)
-        for job_id in repository.queued_before(self._db, now - int(1e6 * settings.job_queue_ttl_s)):
-            if repository.move(self._db, job_id, "queued", "expired", now):
-                self._jobs.files.remove(job_id)
-                log.warning("job expired", job=job_id)
-        for job_id in repository.finished_before(
-            self._db, now - int(1e6 * settings.job_retention_s), FORGOTTEN_AT_ONCE
-        ):
-            self._jobs.files.remove(job_id)
-            repository.forget(self._db, job_id)
-            self._metrics.removed.labels("job").inc()
-        self._metrics.queued.set(repository.queued(self._db))
+        """Keeps the queue in order, and the machines of the pool known. `now` in µs."""
+        self._housekeeping.maintain(now, self._watches)
         self._look_after_pool()
 
     def _look_after_pool(self) -> None:
@@ -383,36 +352,6 @@ class JobRunner:
             self._pool.remember(self.found_machines(self._pool.documents()))
             for machine, threads in self._pool.threads().items():
                 self._metrics.pool_threads.labels(machine).set(threads)
-
-    def _prune(self) -> None:
-        """Removes what nobody refers to: files of jobs, and objects in the store."""
-        self._jobs.sweep()
-        if self._jobs.store is not None:
-            try:
-                removed = self._jobs.store.prune(
-                    repository.referenced(self._db),
-                    self._settings.job_files_bytes,
-                    repository.referenced(self._db, unfinished=True),
-                )
-            except OSError as error:
-                log.warning("the object store failed", error=str(error))
-            else:
-                log.info("objects pruned", removed=removed)
-
-    def _recover(self, row: Any, now: int) -> None:
-        """A running job whose service is silent: cancelled where that was asked for, tried again, or given up."""
-        if row.cancel_requested:
-            repository.move(self._db, row.id, "running", "cancelled", now, row.worker)
-        elif row.attempts < self._settings.job_attempts:
-            repository.move(self._db, row.id, "running", "queued", now, row.worker)
-            self._metrics.requeued.labels("lost").inc()
-            self.wake()
-        else:
-            error = ApiError("worker_lost", f"the service that ran the job was lost {row.attempts} times")
-            document = compact(problem_document(error, f"/v1/jobs/{row.id}")).encode()
-            repository.move(self._db, row.id, "running", "failed", now, row.worker, error=document)
-        self._jobs.tidy([row.id])
-        log.warning("job of a lost service", job=row.id, attempts=row.attempts)
 
 
 class Watch:
