@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.buffers import invoke, view
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, source_of
 from support.tools import require_tool
@@ -17,7 +18,7 @@ from support.tools import require_tool
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.integer_functions import PACKED_BY_PARTS, definition
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
@@ -43,16 +44,18 @@ VALUES = {
 }  # fmt: skip
 
 
-def pipeline_of(name: str) -> Pipeline:
-    type_, value = VALUES[name]
+def pipeline_of(*names: str) -> Pipeline:
+    """A pipeline of values of one type, each an output."""
+    ((type_, *_), *_) = values = [VALUES[name] for name in names]
+    outputs = [f"out{n}" for n in range(len(names))]
     return load(
         {
             "format": 1,
             "name": "order",
             "inputs": [{"name": "image", "type": type_, "dims": ["x", "y"]}],
-            "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
-            "outputs": ["out"],
-            "estimates": {"out": [[0, 640], [0, 480]], "image": [[0, 644], [0, 480]]},
+            "stages": [{"name": o, "dims": ["x", "y"], "value": v} for o, (_, v) in zip(outputs, values, strict=True)],
+            "outputs": outputs,
+            "estimates": {o: [[0, 640], [0, 480]] for o in outputs} | {"image": [[0, 644], [0, 480]]},
         }
     )
 
@@ -60,23 +63,26 @@ def pipeline_of(name: str) -> Pipeline:
 def source_for(pipeline: Pipeline, vector_bytes: int) -> CSource:
     """C with vectors of which one register has all that are in memory."""
     lanes = vector_bytes // pipeline.inputs[0].type.bytes
-    group = Group("out", ("x.inner", "y.inner"), (), None, Vector("x", lanes), (), ())
-    return source_of(pipeline, Schedule("order", "by hand", (group,)), machine(vector_bytes=vector_bytes))
+    groups = tuple(Group(o, ("x.inner", "y.inner"), (), None, Vector("x", lanes), (), ()) for o in pipeline.outputs)
+    return source_of(pipeline, Schedule("order", "by hand", groups), machine(vector_bytes=vector_bytes))
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("name", VALUES)
-def test_values(name: str, vector_bytes: int) -> None:
-    pipeline = pipeline_of(name)
+@pytest.mark.parametrize("type_", sorted({type_ for type_, _ in VALUES.values()}))
+def test_values(type_: str, vector_bytes: int) -> None:
+    names = [name for name, (of, _) in VALUES.items() if of == type_]
+    pipeline = pipeline_of(*names)
     source, t = source_for(pipeline, vector_bytes), pipeline.inputs[0].type
     rng = np.random.default_rng(1)
     array = rng.integers(t.min, t.max, (HEIGHT, WIDTH + 8), t.numpy, endpoint=True)
-    expected = interpret(pipeline, {"image": Image(array, (0, 0))}, {}, {"out": ((0, WIDTH), (0, HEIGHT))})["out"][0]
+    regions = dict.fromkeys(pipeline.outputs, ((0, WIDTH), (0, HEIGHT)))
+    expected = interpreted(pipeline, {"image": Image(array, (0, 0))}, {}, regions)
     for compiler, flags in (("gcc", ("-O0",)), ("gcc", ("-O2",)), ("clang", ("-O1",))):
-        out = np.zeros_like(expected)
+        outs = [np.zeros_like(expected[o][0]) for o in pipeline.outputs]
         library = build(source, flags, compiler, vector_bytes)
-        assert invoke(library, source, [view(array, (0, 0)), view(out, (0, 0))]) == 0
-        np.testing.assert_array_equal(out, expected)
+        assert invoke(library, source, [view(array, (0, 0)), *(view(out, (0, 0)) for out in outs)]) == 0
+        for name, output, out in zip(names, pipeline.outputs, outs, strict=True):
+            np.testing.assert_array_equal(out, expected[output][0], err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["floats", "pairs", "turned", "floats of words", "signed low bits", "two lengths"])
