@@ -13,7 +13,7 @@ import typer
 from tilesmith.app.cli.ci.status import gating
 from tilesmith.app.cli.options import AsJson, CostModelName, Method, StrategyName, Strict
 
-ci_app = typer.Typer(help="Holds the pipelines of a commit to a baseline.", rich_markup_mode=None)
+ci_app = typer.Typer(help="Hold the pipelines of a commit to a baseline.", rich_markup_mode=None)
 
 Docs = Annotated[list[str], typer.Argument(metavar="DOC...", help="Pipelines: files, folders, globs, shipped names.")]
 Server = Annotated[
