@@ -42,7 +42,6 @@ MOST_TYPES: Final = 3
 _VARIABLE = re.compile(r"\?([A-Za-z]\w*)")
 _LOG2 = re.compile(r"\blog2\(\s*\?([A-Za-z]\w*)\s*\)")
 _HIDDEN = re.compile(r"(?<![A-Za-z0-9_?])_\w*")
-_DIGITS_ONLY = re.compile(r"\?(?![A-Za-z])")
 Want = Literal["value", "condition"]
 
 
