@@ -10,7 +10,9 @@ FUZZ_STAMP := $(VENV)/.installed-fuzz
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
-TESTS := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 20 --durations-min 5
+# One process more than cores, as some tests wait for services and browsers.
+PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, len(os.sched_getaffinity(0)) + 1))')
+TESTS = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --durations 20 --durations-min 5
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev editor run test quick fuzz fuzz-api fuzz-inputs lint format docs check bench corpus clean
@@ -52,7 +54,7 @@ editor:  ## the editor of the dashboard's playground, by npm: `make setup` has d
 run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
-test: setup-dev  ## the tests, in a process a core (up to four)
+test: setup-dev  ## the tests, in a process a core and one more (up to four)
 	@$(TESTS)
 
 quick: setup-dev  ## the tests but for those that compile and run C at length: a minute or so
