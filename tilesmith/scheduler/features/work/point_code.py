@@ -151,7 +151,7 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     if not facts.updates:
         return Code(typed, loads, stores)
     if facts.passes:
-        if -1 not in reading_updates(group, name):  # see `_with_others`
+        if -1 not in reading_updates(group, name):  # see `_with_transfers`
             return Code(facts.typed_before, (), stores)
         of_updates = inlined_in_updates(group, name)
         own = [

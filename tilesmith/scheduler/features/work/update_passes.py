@@ -74,24 +74,26 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
         each = Pass(*of, begun, steps, singles, times * size, touched, apart)
         if joined is not None:
             each = each._replace(joined=joining_operations(joined))
-        found.append(_with_others(group, name, n, each, run, vector))
+        found.append(_with_transfers(group, name, n, _with_inlined(group, name, n, each), run, vector))
     return tuple(found)
 
 
-def _with_others(group: RunningGroup, name: str, n: int, own: Pass, run: Run, vector: Vector | None) -> Pass:
-    """A pass with what it computes of what is inline in updates alone, and what it reads of others where values read
-    none: of that of a point its share. A scan along rows has blocks of those of others transposed."""
-    facts, reads = group.facts, group.reads[name]
-    by_values, inlined = -1 in reading_updates(group, name), inlined_in_updates(group, name)
-    reading = reading_updates(group, name, inlined if by_values else None)
-    if n not in reading:
+def _with_inlined(group: RunningGroup, name: str, n: int, own: Pass) -> Pass:
+    """A pass with the operations of what is inline in updates alone, of that of a point its share."""
+    inlined = inlined_in_updates(group, name)
+    reading = reading_updates(group, name, inlined if -1 in reading_updates(group, name) else None)
+    executed, stages = group.reads[name].executed, group.facts.stages
+    others = together((times, stages[p].typed) for p, times in executed.items() if p in inlined)
+    if n not in reading or not others:
         return own
-    stage, definitions = facts.stages[name], facts.definitions
-    share = stage.root_points / sum(stage.updates[u].iterations for u in reading)
-    others = together((times, facts.stages[p].typed) for p, times in reads.executed.items() if p in inlined)
-    if others:
-        own = own._replace(operations=together([(1, own.operations), (share, others)]))
-    if by_values:  # what is loaded counts there
+    return own._replace(operations=together([(1, own.operations), (_share(group, name, reading), others)]))
+
+
+def _with_transfers(group: RunningGroup, name: str, n: int, own: Pass, run: Run, vector: Vector | None) -> Pass:
+    """A pass with what it loads of others, of that of a point its share; where values read others, it counts as theirs.
+    A scan along rows has blocks of it transposed."""
+    facts, reading = group.facts, reading_updates(group, name)
+    if n not in reading or -1 in reading:
         return own
     along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
 
@@ -100,16 +102,21 @@ def _with_others(group: RunningGroup, name: str, n: int, own: Pass, run: Run, ve
         moving = [d for d, s in dims if s.var == along.row]
         return own.lanes if own.across and moving and facts.stages[read.producer].storage[0] not in moving else 1
 
-    members, registers = group.members, group.registers
-    moved = (t for r in reads.reads for t in l1_transfers.loads(members, r, along, registers, block(r)))
-    inside = longest_inside(group, name)
-    whole, after = chain_of(definitions[name].updates[n].values, facts.core.latency_cycles)
+    members, registers, share = group.members, group.registers, _share(group, name, reading)
+    moved = (t for r in group.reads[name].reads for t in l1_transfers.loads(members, r, along, registers, block(r)))
+    whole, after = chain_of(facts.definitions[name].updates[n].values, facts.core.latency_cycles)
     return own._replace(
-        loads=stage.updates[n].own,
+        loads=facts.stages[name].updates[n].own,
         gathered=0.0,
         transfers=tuple(t._replace(times=t.times * share) for t in moved),
-        latency=max(whole, inside + after),
+        latency=max(whole, longest_inside(group, name) + after),
     )
+
+
+def _share(group: RunningGroup, name: str, updates: Collection[int]) -> float:
+    """The points of a stage for each iteration of these updates, which share what is of a point."""
+    stage = group.facts.stages[name]
+    return stage.root_points / sum(stage.updates[n].iterations for n in updates)
 
 
 def inlined_in_updates(group: RunningGroup, name: str) -> frozenset[str]:
