@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from support.machines import machine
 from support.native import Region
 
 from tilesmith.app.runtime.estimates import largest_weight
@@ -15,9 +16,13 @@ from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.loop.program import Program
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search import autoschedule
 
 TOLERANCE = 1e-5  # of the output's largest magnitude
 
@@ -74,6 +79,23 @@ def cases(names: Iterable[str], sizes: Iterable[str] = tuple(SIZES)) -> list[tup
     """Every pipeline with every size that the interpreter computes in reasonable time."""
     left_out = {name: () if name in LIGHT else LARGE for name in names} | HEAVY
     return [(name, size) for name in names for size in sizes if size not in left_out[name]]
+
+
+def narrow_or_wide(name: str) -> Platform:
+    """A machine for a shipped pipeline: its vectors have 16, 32 or 64 bytes, each for a third of the pipelines."""
+    return machine(vector_bytes=(16, 64, 32)[pipelines.names().index(name) % 3])
+
+
+@cache
+def planned(name: str) -> Plan:
+    """The plan of a shipped pipeline by the default method for `narrow_or_wide`: many tests ask for the same."""
+    return autoschedule(loaded(name), narrow_or_wide(name)).plan
+
+
+@cache
+def lowered(name: str) -> Program:
+    """The loop program of `planned`, ahead of all passes over it."""
+    return lower(planned(name), narrow_or_wide(name))
 
 
 @cache

@@ -24,10 +24,11 @@ SMALL = ("blur", "camera_pipe", "gaussian3x3", "harris", "interpolate", "laplaci
 
 
 def steps(program: Program) -> list[Program]:
-    """The program as it was lowered, and after each pass."""
+    """The program as it was lowered, and after each pass that has changed it."""
     found = [program]
     for p in PASSES.passes:
-        found.append(p.run(found[-1]))
+        made = p.run(found[-1])
+        found += [made] if made != found[-1] else []
     return found
 
 
