@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call
 from support.threads import threads
@@ -11,7 +12,7 @@ from support.threads import threads
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.compiler import Compiled, Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 ROWS_OF_FEW = 3
@@ -112,7 +113,7 @@ def check(of: Pipeline, made: Compiled) -> None:
     for width, height in SIZES:
         image = Image(rng.integers(0, 256, (height, width)).astype(of.inputs[0].type.name), (0, 0))
         for region in (((0, width), (0, height)), ((0, max(1, width - 1)), (height // 2, 1))):
-            (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+            (expected,) = interpreted(of, {"input": image}, {}, {"f": region})["f"]
             with threads(2):
                 status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
             assert status == 0

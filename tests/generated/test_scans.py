@@ -6,13 +6,14 @@ import re
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call
 from support.threads import threads
 
 from tilesmith.scheduler.compiler import Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.expressions import Access, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Vector
@@ -166,7 +167,7 @@ def test_scans_compute_what_the_pipeline_says(case: str, vector_bytes: int) -> N
     for width, height in SIZES:
         image = Image(rng.integers(0, 256, (height, width)).astype(of.inputs[0].type.name), (0, 0))
         for region in (((0, width), (0, height)), ((0, max(1, width - 1)), (height // 2, 1))):
-            expected = interpret(of, {"input": image}, {}, {"f": region})["f"]
+            expected = interpreted(of, {"input": image}, {}, {"f": region})["f"]
             with threads(2):
                 status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
             assert status == 0
@@ -230,7 +231,7 @@ def test_scans_of_interleaved_pixels(case: str, vector_bytes: int) -> None:
             ((0, width), (0, height), (0, channels)),
             ((0, max(1, width - 1)), (height // 2, 1), (channels - 1, 1)),
         ):
-            (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+            (expected,) = interpreted(of, {"input": image}, {}, {"f": region})["f"]
             with threads(2):
                 status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
             assert status == 0
@@ -281,7 +282,7 @@ def test_blocks_of_rows_of_several_planes(type_: str, ways: str, block: str) -> 
     values = np.random.default_rng(7).integers(0, 3, (3, 37, 21)).astype(type_)
     pixels = Image(values, (0, 0, 0))
     for region in (((0, 21), (0, 37), (0, 3)), ((0, 20), (18, 17), (1, 2))):
-        (expected,) = interpret(of, {"input": pixels}, {}, {"f": region})["f"]
+        (expected,) = interpreted(of, {"input": pixels}, {}, {"f": region})["f"]
         status, got = call(library, made.source, of, {"input": pixels}, {}, {"f": region})
         assert status == 0
         np.testing.assert_array_equal(got["f"][0], expected)
@@ -305,7 +306,7 @@ def test_the_least_of_a_path_is_worked_out_once_for_all_costs() -> None:
     for width in (3, 22):
         pixels = Image(np.random.default_rng(7).integers(0, 99, (5, 9, width)).astype(np.int32), (0, 0, 0))
         region = ((0, width), (0, 9), (0, 5))
-        (expected,) = interpret(of, {"input": pixels}, {}, {"f": region})["f"]
+        (expected,) = interpreted(of, {"input": pixels}, {}, {"f": region})["f"]
         status, got = call(library, made.source, of, {"input": pixels}, {}, {"f": region})
         assert status == 0
         np.testing.assert_array_equal(got["f"][0], expected)
@@ -333,7 +334,7 @@ def test_scans_down_strips_take_steps_together(case: str, vector_bytes: int) -> 
     for height in (1, 2, 8, 9, 10, 11, 17, 18, 40):
         image = Image(np.random.default_rng(7).integers(0, 256, (height, 37)).astype("uint8"), (0, 0))
         region = ((0, 37), (0, height))
-        (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+        (expected,) = interpreted(of, {"input": image}, {}, {"f": region})["f"]
         with threads(2):
             status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
         assert status == 0
@@ -350,7 +351,7 @@ def test_threads_have_strips_of_rows_that_scans_go_along_side_by_side() -> None:
     for height in (1, 31, 32, 67, 100):
         image = Image(np.random.default_rng(7).integers(0, 256, (height, 21)).astype("uint8"), (0, 0))
         region = ((0, 21), (0, height))
-        (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]
+        (expected,) = interpreted(of, {"input": image}, {}, {"f": region})["f"]
         with threads(2):
             status, got = call(library, made.source, of, {"input": image}, {}, {"f": region})
         assert status == 0
