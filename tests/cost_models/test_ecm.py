@@ -682,14 +682,19 @@ def test_registers_that_expressions_need_are_not_there_for_what_is_held() -> Non
     assert none == few < many
 
 
-def of_many_rows(rows: int) -> float:
-    """The time in the core of points that take a hundred elements each for all lanes, from so many rows in all."""
-    return terms(counts(work(loads=(Transfer("uniform", 4, 100.0, rows),))), machine(load_cycles=0.5))["in core"]
+def of_many_rows(rows: int, register: int) -> float:
+    """The time in the core of points that take a hundred elements each for all lanes of registers of so many bytes,
+    from so many rows in all."""
+    platform = machine(load_cycles=0.5).model_copy(update={"vector_bytes": register})
+    return terms(counts(work(loads=(Transfer("uniform", 4, 100.0, rows),))), platform)["in core"]
 
 
-def test_addresses_of_more_rows_than_general_registers_are_loads() -> None:
-    assert of_many_rows(1) == of_many_rows(6)
-    cycles = [(of_many_rows(rows) - of_many_rows(6)) / 1e3 for rows in (8, 12)]
+@pytest.mark.parametrize("register", [16, 32, 64])
+def test_addresses_of_more_rows_than_general_registers_are_loads(register: int) -> None:
+    """Of instructions that take elements from memory, too."""
+    six = of_many_rows(6, register)
+    assert of_many_rows(1, register) == six
+    cycles = [(of_many_rows(rows, register) - six) / 1e3 for rows in (8, 12)]
     assert cycles == pytest.approx([100 * 2 / 8 * 0.5, 100 * 6 / 12 * 0.5], rel=0.02)
 
 

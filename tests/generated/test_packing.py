@@ -110,6 +110,45 @@ def test_columns_that_lie_along_memory_are_packed_instead_of_summed_in_parts(pla
     assert not any(d.kind == "factor" for d in found.trace.decisions)
 
 
+def channels_innermost(size: tuple[int, int], inputs: int, channels: int) -> Pipeline:
+    """A 3 x 3 convolution of images whose channels are innermost, with so many of them in and out."""
+    taps = f"sum(a(i, x + p, y + q) * w(c, i, p, q) for i in range({inputs}) for q in range(3) for p in range(3))"
+    dims = {"a": ["i", "x", "y"], "w": ["c", "i", "p", "q"]}
+    return load(
+        {
+            "format": 1,
+            "name": "product",
+            "inputs": [{"name": n, "type": "float32", "dims": d} for n, d in dims.items()],
+            "stages": [{"name": "f", "dims": ["c", "x", "y"], "value": taps}],
+            "outputs": ["f"],
+            "estimates": {"f": [[0, channels], *([0, n] for n in size)]},
+        }
+    )
+
+
+@pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
+def test_weights_of_channels_are_panels_of_several_vectors_beside_points(platform: str) -> None:
+    """Rows of weights are half a kilobyte; of each element of the image several vectors are products."""
+    found = autoschedule(channels_innermost((100, 80), 128, 128), few_threads(platform, 2))
+    (group,) = found.schedule.groups
+    (packing,), (copy,) = found.schedule.packings, group.placements
+    assert (packing.operand, packing.dim, copy.compute) == ("w", "c", "c.outer")
+    assert group.vector is not None
+    assert group.vector.lanes * 4 > few_threads(platform).vector_bytes
+    assert group.unroll in (("x",), ("y",))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_panels_of_weights_of_channels_are_right(seed: int) -> None:
+    require_tool("gcc")
+    copy = Placement("panel", "c.outer", "c.outer", order=("c", "i", "p", "q"), vector=Vector("c", 4))
+    loops = ("x.inner", "c.inner", "y.inner", "x.outer", "c.outer", "y.outer")
+    tiles = (Tile("c", 8), Tile("x", 5), Tile("y", 3))
+    group = Group("f", loops, tiles, "y.outer", Vector("c", 8), ("x",), (copy,))
+    schedule = Schedule("product", "written", (group,), packings=(Packing("f", "w", "c", "panel"),))
+    assert judge(case_of(channels_innermost((13, 7), 9, 21), schedule, seed), ["-O0"]) is None
+
+
 BOUNDARIES = ("constant", "repeat_edge", "repeat_image", "mirror_image", "mirror_interior")
 
 

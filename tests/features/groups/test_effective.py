@@ -37,6 +37,21 @@ def test_what_all_points_together_read_is_loaded_once_however_far_apart_its_plac
     assert found == {"input": 5 * 8 / 4, "weights": 5 * 8}
 
 
+@pytest.mark.parametrize(("channels", "rows"), [(8, 4 + 2), (64, 4 * 3)])
+def test_windows_of_loops_are_shared_within_an_iteration_only(channels: int, rows: int) -> None:
+    """Three rows each of four points: six where terms are written out, one a point and iteration in loops."""
+    q, k = (E(Var(n)) for n in "qk")
+    of = pipeline(
+        "windows",
+        [stage("out", "xy", summed(F("input")(x, y + q, k) * F("weights")(q, k), q=(0, 3), k=(0, channels)))],
+        {"out": (64, 64)},
+        {"input": "xyk", "weights": "qk"},
+    )
+    members = members_of(gather(normalise(of)), "out", ("out",))
+    found = {r.producer: r.points for r in effective(members, frozenset(), {"y": 4})["out"].reads}
+    assert found == {"input": channels * rows / 4, "weights": channels * 3 / 4}
+
+
 def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> None:
     """Rows side by side of what is enlarged twice read one row after the other by twos, which ones is not known."""
     halves = span_of((y // 2).e, {"y": variable("y")})

@@ -245,14 +245,14 @@ def _transfers(work: Work, m: Machine) -> float:
 def _crowded(work: Work, m: Machine) -> float:
     """Cycles of a step for what has no register of its own where points are computed together: addresses of the rows
     from which they take an element each for all lanes, and sums, which are loaded and stored for each term. Where
-    instructions take elements from memory, none is loaded alone, and what an address takes does not show."""
-    p, cycles, elements = m.parameters, 0.0, 0
-    if not m.takes_elements:
-        apart = [t for t in work.loads if t.way == "uniform" and t.stride > 1]
-        rows, elements = sum(t.stride for t in apart), NEXT_ELEMENTS
-        if rows > m.addresses:
-            cycles += (1 - m.addresses / rows) * sum(t.times for t in apart) * p.load_cycles
+    instructions take elements from memory, none is in a register."""
+    p, cycles = m.parameters, 0.0
+    apart = [t for t in work.loads if t.way == "uniform" and t.stride > 1]
+    rows = sum(t.stride for t in apart)
+    if rows > m.addresses:
+        cycles += (1 - m.addresses / rows) * sum(t.times for t in apart) * p.load_cycles
     if work.sums is not None:
+        elements = 0 if m.takes_elements else NEXT_ELEMENTS
         each = max(1.0, work.lanes * work.sums.size / m.vector_bytes)
         picked = PICKED * any(t.way == "strided" for t in work.loads)
         spilled = max(0.0, (work.sums.beside + 1) * each + elements + picked - m.registers)

@@ -64,7 +64,7 @@ def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAc
     if not steps:
         return False
     transposed = operand.dims[moving.index(True)] != operand.storage[0]
-    far = min(steps) >= platform.core.pages.page_bytes // PARAMS.packed_operand_rows_of_page
+    far = min(steps) > platform.vector_unit.registers_per_value * platform.vector_bytes  # else whole rows are read
     return transposed or (far and not bounded and _walked(operand, a, summed, row) > platform.caches[0].size_bytes)
 
 

@@ -106,8 +106,6 @@ class Params:
     packed_margin_vectors: int = 16
     """Vectors of a row below which a copy is tried that has its boundary: of longer ones those at the edges, which are
     two at each end, are less than a quarter more."""
-    packed_operand_rows_of_page: int = 4
-    """Rows of an operand in a page of memory, at most, where a copy is tried of vectors that lie as they are read."""
     register_tile_again: float = 0.04
     """The share of a dim that is computed twice, at most, where it ends within a register tile."""
     register_tile_sizes: int = 3

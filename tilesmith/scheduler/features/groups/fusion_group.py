@@ -257,11 +257,12 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
     executed: dict[str, float] = {}
     pending = [p for p in found if p in inlined]
     along = facts.stages[name].storage[:1]
+    looped = long_reductions(facts.definitions[name]) > 0
     while pending:
         via = found[max(pending, key=facts.graph.stages.index)]
         pending.remove(via.producer)
         if unrolled:
-            via = _shared(facts, via, unrolled)
+            via = _shared(facts, via, unrolled, looped)
         evaluations[via.producer] = via.points
         executed[via.producer] = via.executed
         # of points that are computed together all sums are in one loop
@@ -277,7 +278,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
             found[reached.producer] = reached
     reads = (r for p, r in found.items() if p not in inlined)
     if unrolled:
-        reads = (_shared(facts, r, unrolled) for r in reads)
+        reads = (_shared(facts, r, unrolled, looped) for r in reads)
     return Effective(tuple(reads), evaluations, executed, unrolled)
 
 
@@ -290,16 +291,17 @@ def _once_for_all(read: Read, unrolled: Mapping[str, int]) -> Read:
     return read.shared(read.points / prod(unrolled.values()))
 
 
-def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int]) -> Read:
+def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int], looped: bool) -> Read:
     """The read with its positions for each point of a stage of which so many along its `unrolled` dims are computed
-    side by side. What data or floats tell them apart by, each looks up for itself, however few places there are."""
+    side by side. What data or floats tell them apart by, each looks up for itself, however few places there are; of
+    windows that reductions go through in loops, `looped`, points share what they read in the same iteration only."""
     if not (read.data_of | read.floats_of).isdisjoint(unrolled):
         return read
     producer = facts.stages[read.producer]
     if read.several:
-        several = tuple((spans, min(n, _positions(producer, spans, unrolled))) for spans, n in read.several)
+        several = tuple((spans, min(n, _positions(producer, spans, unrolled, looped))) for spans, n in read.several)
         return read._replace(several=several).shared(sum(n for _, n in several))
-    return read.shared(_positions(producer, read.spans, unrolled))
+    return read.shared(_positions(producer, read.spans, unrolled, looped))
 
 
 def told_apart(span: Span, points: int) -> int:
@@ -312,12 +314,14 @@ def told_apart(span: Span, points: int) -> int:
     return lines * min(-(-points // lines) * span.extent(1), step * (-(-points // lines) - 1) + span.extent(1))
 
 
-def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int]) -> float:
+def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int], looped: bool) -> float:
     """Elements of a producer that a point needs of those that the points together read."""
     positions = 1.0
     for dim, span in zip(producer.dims, spans, strict=True):
         if span.known:
-            positions *= told_apart(span, 1 if span.var is None else unrolled.get(span.var, 1))
+            points = 1 if span.var is None else unrolled.get(span.var, 1)
+            once = span._replace(hi=span.lo) if looped else span
+            positions *= told_apart(once, points) * span.extent(1) / once.extent(1)
         elif producer.extent(dim) <= FEW:
             positions *= producer.extent(dim)
         else:
