@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tilesmith.platforms import catalog
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.schedule.schedule import Packing
 from tilesmith.scheduler.search import SearchOptions, autoschedule
+from tilesmith.scheduler.search.ecm import variants
 
 
 def test_what_has_a_packed_operand_in_place_of_partial_results_may_leave_its_group() -> None:
@@ -78,3 +82,34 @@ def test_points_that_gather_have_vectors_where_that_costs_less_than_partial_resu
     (group,) = (g for g in found.groups if g.output == "out")
     assert group.vector is not None
     assert group.vector.dim == "x"
+
+
+def test_groups_are_worked_out_alike_in_what_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further copy that does not pay, of a group that none else is in, changes nothing."""
+    taps = "for m in range({}) for q in range(3) for p in range(3))"
+    stages = [
+        {"name": "one", "dims": ["x", "y", "c"], "value": "sum(a(x + p - 1, y + q - 1, m) * u(p, q, m, c) " + taps},
+        {"name": "two", "dims": ["x", "y", "c"], "value": "sum(one(x + p, y + q, m) * v(p, q, m, c) " + taps},
+        {"name": "out", "dims": ["x", "y", "c"], "value": "max(two(2 * x, y, c), two(2 * x + 1, y, c))"},
+    ]
+    for stage, channels in zip(stages, (16, 32), strict=False):
+        stage["value"] = str(stage["value"]).format(channels)
+    steps = load(
+        {
+            "format": 1,
+            "name": "steps",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "c"], "boundary": {"kind": "repeat_edge"}},
+                *({"name": n, "type": "float32", "dims": ["p", "q", "m", "c"]} for n in "uv"),
+            ],
+            "stages": stages,
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 128], [0, 32]], "a": [[0, 128], [0, 128], [0, 16]]},
+        }
+    )
+
+    first = autoschedule(steps, catalog.get("epyc-9655"), SearchOptions("default")).schedule
+    assert [p.packed for p in first.packings] == ["a_for_one"]
+    found = variants.packings
+    monkeypatch.setattr(variants, "packings", lambda *a: (*found(*a), Packing("two", "v", "c", "v_for_two")))
+    assert autoschedule(steps, catalog.get("epyc-9655"), SearchOptions("default")).schedule == first

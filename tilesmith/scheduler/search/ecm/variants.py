@@ -150,11 +150,13 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
     groups = {s.output: s for s in every.search.segments(every.partition)}
     paying: set[str] = set()
     known: dict[Hashable, bool] = {}
+    compared: set[str] = set()
     for without in v.search.segments(v.partition):
         group = groups.get(without.output, without)
         if group.names != without.names:
             key = but_for_names(every.search.facts, group.names)
             if key not in known:
+                compared.add(without.output)
                 before = v.search.planner.worked_out(without)
                 known[key] = every.search.planner.worked_out(group) < PARAMS.pays * before
             if known[key]:
@@ -163,8 +165,8 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
     if not kept or kept == copies:
         return [every] if kept else []
     some = _with_packings(q, v, kept)
-    for segment in some.search.segments(some.partition):
-        if any(p.packed in segment.names for p in kept):
+    for segment in some.search.segments(some.partition):  # as they are in the variant without
+        if segment.output in compared or any(p.packed in segment.names for p in kept):
             some.search.planner.worked_out(segment)
     return [some]
 
