@@ -54,6 +54,14 @@ def test_rows_around_boundaries_of_constant_domains(kind: str, first: int) -> No
         )
 
 
+@pytest.mark.parametrize("at", ["x // 16", "(x + 3) // 32", "x % 32", "31 - x % 32", "clamp(x // 16 - 1, 0, 2)"])
+def test_vectors_that_lie_in_one_block_read_one_element_or_neighbours(at: str) -> None:
+    """From rows that begin anywhere."""
+    out = {"name": "out", "dims": ["x"], "value": f"f({at}) - f(x)"}
+    regions = (((-3, 90),), ((0, 64),), ((5, 11),))
+    assert_lowered_right(loaded(out), [group("x.inner")], *regions, sizes={"f": ((-8, 108),)})
+
+
 @pytest.mark.parametrize(
     ("at", "near"),
     [
@@ -124,6 +132,10 @@ SHAPES = [
     (2, "2 * (x // 2) + 1 - x % 2", lambda x, y: 2 * (x // 2) + 1 - x % 2),
     (4, "(x - 1) // 4 + (x + 5) % 4", lambda x, y: (x - 1) // 4 + (x + 5) % 4),
     (8, "x // 8", lambda x, y: x // 8),
+    (8, "x // 24", lambda x, y: x // 24),
+    (8, "x % 16 + 16 * (x // 64)", lambda x, y: x % 16 + 16 * (x // 64)),
+    (8, "(8 * y - x + 7) % 24", lambda x, y: (8 * y - x + 7) % 24),
+    (8, "(2 * x + 1) // 48", lambda x, y: (2 * x + 1) // 48),
     (8, "max(x, x - 3)", lambda x, y: x),
 ]
 
@@ -141,7 +153,15 @@ def test_every_lane_is_where_the_index_says(align: int, text: str, value) -> Non
 
 
 @pytest.mark.parametrize(
-    ("align", "text", "need"), [(1, "x // 2", 2), (1, "x % 4", 4), (2, "(x + 1) // 8", 8), (1, "(6 * x) // 4", 2)]
+    ("align", "text", "need"),
+    [
+        (1, "x // 2", 2),
+        (1, "x % 4", 4),
+        (2, "(x + 1) // 8", 8),
+        (1, "(6 * x) // 4", 2),
+        (1, "x // 16", 8),
+        (2, "2 * x % 48", 8),
+    ],
 )
 def test_vectors_have_to_begin_where_an_index_has_one_shape(align: int, text: str, need: int) -> None:
     ev, frame = row(align)
@@ -152,7 +172,7 @@ def test_vectors_have_to_begin_where_an_index_has_one_shape(align: int, text: st
     assert ev.lane(index(text), frame).vector is None
 
 
-@pytest.mark.parametrize("text", ["x // 3", "x % 16", "(x + y) // 2"])
+@pytest.mark.parametrize("text", ["x // 3", "x % 12", "(x + 1) % 16", "(x + y) // 2"])
 def test_what_no_alignment_helps_is_data(text: str) -> None:
     ev, frame = row()
     assert ev.lane(index(text), frame).vector is not None

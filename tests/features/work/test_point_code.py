@@ -99,6 +99,13 @@ def test_places_in_another_order_in_each_vector_are_gathered(place: E, lanes: in
     assert {t.way for t in outputs_work(of, lanes).loads} - {"aligned"} == {way}
 
 
+@pytest.mark.parametrize(("place", "way"), [(x // 8, "uniform"), (x // 16 + 1, "uniform"), (x // 12, "gathered")])
+def test_what_all_lanes_read_is_one_load(place: E, way: str) -> None:
+    """Where no vector has a multiple of the divisor inside of it."""
+    of = pipeline("blocks", [stage("out", "xy", F("input")(place, y))], {"out": (64, 16)}, {"input": "xy"})
+    assert {t.way for t in outputs_work(of, 8).loads} == {way}
+
+
 def test_what_is_inline_and_the_same_in_every_vector_is_worked_out_before() -> None:
     cosine = E(Call("cos", (Cast((x % 4).e, FLOAT32),), FLOAT32))
     stages = [stage("weights", "x", cosine), stage("out", "xy", F("weights")(x) * F("input")(x, y))]

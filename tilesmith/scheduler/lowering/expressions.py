@@ -297,6 +297,8 @@ class Evaluator(Evaluation):
 
     def _read(self, e: Access, frame: Frame) -> Value:
         lanes = tuple([self.lane(i, frame) for i in e.indices])
+        if all(lane.vector is None for lane in lanes):  # what data moves is gathered anyway
+            lanes = tuple([lane.settled for lane in lanes])
         stage = self.sources.inlined.get(e.name)
         if self.streams is not None and e.name in self.streams.dims:
             found = self.streams.read(e.name, e.component, lanes)

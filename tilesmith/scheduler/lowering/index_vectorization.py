@@ -346,13 +346,32 @@ class Places(ABC):
         if any(c % k for _, c in a.base.terms):
             align = self._alignment(a.base, k)
             if align is None:
-                return self._from_value(e, frame)
+                return self._within_block(e.op, a, k) or self._from_value(e, frame)
             raise NeedAlignment(align)
         if e.op == "%":
             start = a.base.const
             return Lane(const(0), tuple((start + p) % k for p in a.pattern))
         start = a.base.const % k
         return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
+
+    def _within_block(self, op: str, a: Lane, k: int) -> Lane | None:
+        """a // k or a % k where vectors lie between multiples of k: the lanes of a quotient agree, those of a remainder
+        are as far apart as those of `a`. None where a vector may have such a multiple in it."""
+        assert self.axis is not None
+        assert a.pattern is not None
+        size = self.axis.lanes * abs(a.pattern[-1] - a.pattern[-2]) if len(a.pattern) > 1 else 0
+        start = a.base.const % size if size else 0
+        if not size or k % size or start + min(a.pattern) < 0 or start + max(a.pattern) >= size:
+            return None
+        if any(c % size for _, c in a.base.terms):
+            align = self._alignment(a.base, size)
+            if align is None:
+                return None
+            raise NeedAlignment(align)
+        first = a.base - start
+        if op == "//":
+            return Lane(divide(first, k))
+        return Lane(self.builder.remainder(first, k) + start, a.pattern)
 
     def _alignment(self, at: Index, k: int) -> int | None:
         """The number that vectors must start at multiples of for `at` // k to be the same shape in all, if that helps:
@@ -370,6 +389,8 @@ class Places(ABC):
     def _extreme(self, kind: str, a: Lane, b: Lane, e: Expr, frame: Frame) -> Lane:
         if a.vector is not None or b.vector is not None:
             return self._run(kind, a, b, e, frame)
+        if self.exact:
+            a, b = a.settled, b.settled
         if a.pattern is None and b.pattern is None:
             least = self.least(b.base - a.base), self.least(a.base - b.base)
             for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):

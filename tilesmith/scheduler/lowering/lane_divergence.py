@@ -147,12 +147,7 @@ def _restricted(ev: Places, lane: Lane, picks: Lanes) -> Lane:
         return Lane(lane.base, None, ev.builder.define(Shuffle(v, v, picks), v.type, len(picks), hint="at"))
     if lane.pattern is None:
         return lane
-    return _settled(lane, tuple(lane.pattern[j] for j in picks))
-
-
-def _settled(lane: Lane, pattern: Lanes) -> Lane:
-    """Lanes that all agree are one."""
-    return Lane(lane.base + pattern[0]) if len(set(pattern)) == 1 else Lane(lane.base, pattern)
+    return Lane(lane.base, tuple(lane.pattern[j] for j in picks)).settled
 
 
 def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
@@ -167,7 +162,7 @@ def classes_of(lanes: Sequence[Lane]) -> list[tuple[Lane, ...]] | None:
     while n // k >= 2:
         if all(_neighbours(p[r::k]) or len(set(p[r::k])) == 1 for p in moving for r in range(k)):
             return [
-                tuple(lane if lane.pattern is None else _settled(lane, lane.pattern[r::k]) for lane in lanes)
+                tuple(lane if lane.pattern is None else Lane(lane.base, lane.pattern[r::k]).settled for lane in lanes)
                 for r in range(k)
             ]
         k *= 2

@@ -67,9 +67,10 @@ def loads(
     if block > 1:
         return (Transfer("transposed", size, times, block),)
     moving = [d for d, s in zip(producer.dims, read.roughly, strict=True) if s.var == run.row]
-    if not moving:
-        return (Transfer("uniform", size, times, _rows(producer, read, together)),)
     spans = [s for s in read.roughly if s.var == run.row]
+    slow = (abs(s.rate.numerator) == 1 and s.rate.denominator % run.lanes == 0 for s in spans)
+    if not moving or (run.lanes > 1 and all(slow)):  # the same in all lanes
+        return (Transfer("uniform", size, times, _rows(producer, read, together)),)
     for order in read.orders:
         if order.dim == run.row and run.lanes % order.period and spans[0].rate >= 1:  # another one in each vector
             near = order.in_order and float(spans[0].width) + run.lanes * (float(spans[0].rate) - 1) <= run.lanes

@@ -78,6 +78,12 @@ class Lane:
         """True if all lanes agree."""
         return self.pattern is None and self.vector is None
 
+    @property
+    def settled(self) -> Lane:
+        """The lanes, as one index where a pattern says that all agree."""
+        p = self.pattern
+        return Lane(self.base + p[0]) if p and len(set(p)) == 1 else self
+
 
 @dataclass(frozen=True, slots=True)
 class LaneOffset:
