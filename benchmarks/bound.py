@@ -15,7 +15,7 @@ from tilesmith.platforms.cpu.detect import host
 from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.rewrites.passes import normalise
 
-KINDS = ("add", "multiply", "divide_by_constant", "select", "convert")
+KINDS = ("add", "multiply", "divide_by_constant", "select", "convert", "narrow")
 """Operations that count as one of the simplest of their type each; those in indices are left out."""
 FUNCTION_OPERATIONS = 12
 """Operations that a function counts as: a polynomial of degree six, and no more."""

@@ -54,7 +54,7 @@ class Roofline:
 def operations(of_a_point: Operations) -> float:
     """Operations of a point: all kinds alike, but for functions and divisions."""
     o = of_a_point
-    return o.add + o.multiply + o.select + o.convert + o.divide_by_constant + 4 * o.divide + 10 * o.function
+    return o.add + o.multiply + o.select + o.convert + o.narrow + o.divide_by_constant + 4 * o.divide + 10 * o.function
 
 
 def traffic(stage: StageCounts, output: str, fits: Amount) -> Amount:

@@ -121,7 +121,7 @@ def test_operations_add_up() -> None:
     both = Operations(add=1, function=1) + Operations(add=2, divide=1)
     assert both == Operations(add=3, divide=1, function=1)
     assert both.scaled(2) == Operations(add=6, divide=2, function=2)
-    assert arithmetic_cost(Operations(add=1, multiply=2, select=3, convert=1)) == 7
+    assert arithmetic_cost(Operations(add=1, multiply=2, select=3, convert=1, narrow=1)) == 8
 
 
 def test_a_breakdown_is_plain_data() -> None:

@@ -211,9 +211,9 @@ def test_noisy_figures_of_caches_bound_each_of_what_was_known():
 def test_of_a_type_those_operations_are_taken_that_were_measured():
     """Figures of a core that first use takes: no quotients, whose kernels take long to compile, no generated code."""
     usual = host().ecm_parameters.i16
-    halves = {"i16__add": 0.125, "i16__widen": 0.2, "i16__narrow": 0.4}
+    halves = {"i16__add": 0.125, "i16__convert": 0.2, "i16__narrow": 0.4}
     platform = calibrated(host(), figures(**halves))
-    assert platform.ecm_parameters.i16 == usual.model_copy(update={"add": 0.5, "convert": 1.2})
+    assert platform.ecm_parameters.i16 == usual.model_copy(update={"add": 0.5, "convert": 0.8, "narrow": 1.6})
     source = platform.source_of("ecm.i16")
     assert "estimates: multiply, divide, divide_by_constant, select, function" in source
 

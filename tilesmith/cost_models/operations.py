@@ -10,8 +10,8 @@ class Operations:
     """Arithmetic of one point of a stage, by kind.
 
     `add`: sums, differences, negation, bit operations, shifts; `multiply`; `divide_by_constant`, `divide`:
-    quotients and remainders; `select`: comparisons, minima, choices; `convert`: between types; `function`:
-    square roots, exponentials and the like; `index`: clamps and remainders in indices.
+    quotients and remainders; `select`: comparisons, minima, choices; `convert`: to types as wide or wider, `narrow`: to
+    types half as wide; `function`: square roots, exponentials and the like; `index`: clamps and remainders in indices.
     """
 
     add: float = 0
@@ -20,6 +20,7 @@ class Operations:
     divide: float = 0
     select: float = 0
     convert: float = 0
+    narrow: float = 0
     function: float = 0
     index: float = 0
 
@@ -31,6 +32,7 @@ class Operations:
             self.divide + other.divide,
             self.select + other.select,
             self.convert + other.convert,
+            self.narrow + other.narrow,
             self.function + other.function,
             self.index + other.index,
         )
@@ -44,6 +46,7 @@ class Operations:
             self.divide * times,
             self.select * times,
             self.convert * times,
+            self.narrow * times,
             self.function * times,
             self.index * times,
         )

@@ -22,7 +22,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
 
 OPERATION_COST = Operations(
-    add=1, multiply=1, divide_by_constant=2, divide=4, select=1, convert=1, function=10, index=1
+    add=1, multiply=1, divide_by_constant=2, divide=4, select=1, convert=1, narrow=1, function=10, index=1
 )
 """Operations that one of each kind counts for. The paper counts all alike; but its blur (two additions, one
 division, three loads) is not trivial by its own Alg. 2, so that a division must count for more than one:
@@ -44,6 +44,7 @@ def cost_of_values(operations: Operations) -> float:
         + operations.divide * cost.divide
         + operations.select * cost.select
         + operations.convert * cost.convert
+        + operations.narrow * cost.narrow
         + operations.function * cost.function
     )
 

@@ -39,8 +39,17 @@ class TypeCycles(BaseModel):
     divide: Cycles = Field(description="a quotient or remainder by a value that is no constant")
     divide_by_constant: Cycles = Field(description="a quotient or remainder by a constant")
     select: Cycles = Field(description="a minimum, a comparison or a choice")
-    convert: Cycles = Field(description="to this type from one half or twice as wide, per vector of this type")
+    convert: Cycles = Field(description="to this type from one half as wide, or from another as wide")
+    narrow: Cycles = Field(description="from this type to one half as wide, per vector of this type")
     function: Cycles = Field(description="the sine, by a call of the C library for each lane")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _narrow_as_convert(cls, given: object) -> object:
+        """Descriptions that were written when one figure was the mean of both."""
+        if isinstance(given, dict) and "convert" in given:
+            return {"narrow": given["convert"], **given}
+        return given
 
 
 class LevelCycles(BaseModel):
@@ -243,6 +252,7 @@ def _integers(size: int, wide: int, one: float) -> TypeCycles:
         divide_by_constant=by_constant,
         select=one,
         convert=2 * one,
+        narrow=4 * one,
         function=CALL_CYCLES * lanes,
     )
 
@@ -255,6 +265,7 @@ def _floats(size: int, wide: int, one: float) -> TypeCycles:
         divide=max(4.0, 0.6 * lanes * (size / 4)),
         divide_by_constant=one,
         select=one,
-        convert=2 * one,
+        convert=one if size == 4 else 2 * one,
+        narrow=2 * one,
         function=CALL_CYCLES * lanes,
     )

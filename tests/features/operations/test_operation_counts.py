@@ -14,7 +14,17 @@ from tilesmith.scheduler.features.operations.operation_counts import total as al
 from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Select, Unary, Var
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, FLOAT64, INT32, UINT8, UINT16, UINT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import (
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    ScalarType,
+)
 from tilesmith.scheduler.rewrites.passes import normalise
 
 f, g = F("f"), F("g", INT32)
@@ -43,7 +53,8 @@ def _count(e: E) -> Operations:
         (f(x, y) / f(x + 1, y), Operations(divide=1)),
         (exp(f(x, y)), Operations(function=1)),
         (E(Unary("-", f(x, y).e, FLOAT32)), Operations(add=1)),
-        (E(Cast(f(x, y).e, UINT8)), Operations(convert=1)),
+        (E(Cast(f(x, y).e, UINT8)), Operations(narrow=1)),
+        (E(Cast(g(x, y).e, FLOAT64)), Operations(convert=1)),
         (E(Call("clamp", (f(x, y).e, Const(0.0, FLOAT32), Const(1.0, FLOAT32)), FLOAT32)), Operations(select=2)),
         (summed(f(x, y) * 2.0, r=(0, 3), s=(0, 5)), Operations(add=15, multiply=15)),
         (f(x * 2 + 1, y // 2), Operations()),
@@ -166,12 +177,18 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
         (E(Call("atan2", (f(x, y).e, f(y, x).e), FLOAT64)), Operations(add=28, multiply=17, divide=1, select=12)),
         (E(Call("sin", (f(x, y).e,), FLOAT32)), Operations(add=15, multiply=10, select=1)),
         (E(Call("sqrt", (f(x, y).e,), FLOAT32)), Operations(divide=1)),
-        (E(Call("floor", (f(x, y).e,), FLOAT32)), Operations(convert=1)),
+        (E(Call("floor", (f(x, y).e,), FLOAT32)), Operations(select=2)),
         (E(Binary("**", f(x, y).e, Const(3.0, FLOAT32), FLOAT32)), Operations(multiply=2)),
         (E(Call("pow", (f(x, y).e, Const(1 / 3, FLOAT32)), FLOAT32)), CUBE_ROOT),
         (E(Binary("**", f(x, y).e, Const(1 / 3, FLOAT32), FLOAT32)), CUBE_ROOT),
         (E(Cast(g(x, y).e, UINT32)), Operations()),
-        (E(Cast(g(x, y).e, UINT16)), Operations(convert=1)),
+        (E(Cast(g(x, y).e, UINT16)), Operations(narrow=1)),
+        (E(Cast(g(x, y).e, UINT8)), Operations(narrow=2)),
+        (E(Cast(g(x, y).e, INT64)), Operations(convert=1)),
+        (E(Cast(g(x, y).e, UINT32, saturate=True)), Operations(convert=1)),
+        (E(Cast(f(x, y).e, UINT8)), Operations(convert=1, narrow=2)),
+        (E(Cast(f(x, y).e, INT32)), Operations(convert=1, select=3)),
+        (E(Cast(E(Cast(f(x, y).e, FLOAT64)).e, INT16)), Operations(convert=1, narrow=2)),
         (E(Select(EVEN, (f(x, y) * 2.0).e, (f(x, y) + 1.0).e, FLOAT32)), Operations(add=0.5, multiply=0.5)),
         (E(Select(THIRD_ROW, (f(x, y) * 2.0).e, f(x, y).e, FLOAT32)), Operations(multiply=1 / 3)),
         (summed(f(x, y) * f(y, x), r=(0, 3)), Operations(add=3, multiply=1)),

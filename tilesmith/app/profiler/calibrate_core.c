@@ -31,11 +31,11 @@
 
 /* Elements twice as wide, by the instruction that generated code asks for: compilers make several of the language's. */
 #if defined __AVX512BW__ && VECTOR_BYTES == 64 && !defined __clang__
-#define WIDEN(to, from, T) (T)_mm512_cvtep##from##_epi##to((__m256i)a)
+#define WIDEN(types, half, T) (T)_mm512_cvt##types((__m256##half)a)
 #elif defined __AVX2__ && VECTOR_BYTES == 32 && !defined __clang__
-#define WIDEN(to, from, T) (T)_mm256_cvtep##from##_epi##to((__m128i)a)
+#define WIDEN(types, half, T) (T)_mm256_cvt##types((__m128##half)a)
 #else
-#define WIDEN(to, from, T) __builtin_convertvector(a, T)
+#define WIDEN(types, half, T) __builtin_convertvector(a, T)
 #endif
 
 #define DIVISION(T, name) OPERATION(name ".divide_by_constant", 1, T, T, a / 7)
@@ -114,17 +114,16 @@ static void core(char *memory)
     OPERATION("f64.divide", 1, f64v, f64v, a / b);
     OPERATION("f32.divide_by_constant", 1, f32v, f32v, a * (1.0f / 7));
     OPERATION("f64.divide_by_constant", 1, f64v, f64v, a * (1.0 / 7));
-    /* from half as wide, and from twice as wide, which gives half a vector */
-    OPERATION("i16.widen", 1, i8half, i16v, WIDEN(16, i8, i16v));
-    OPERATION("i32.widen", 1, i16half, i32v, WIDEN(32, i16, i32v));
-    OPERATION("i64.widen", 1, i32half, i64v, WIDEN(64, i32, i64v));
-    OPERATION("f64.widen", 1, f32half, f64v, __builtin_convertvector(a, f64v));
-    OPERATION("i8.narrow", 0.5, i16v, i8half, __builtin_convertvector(a, i8half));
-    OPERATION("i16.narrow", 0.5, i32v, i16half, __builtin_convertvector(a, i16half));
-    OPERATION("i32.narrow", 0.5, i64v, i32half, __builtin_convertvector(a, i32half));
-    OPERATION("f32.narrow", 0.5, f64v, f32half, __builtin_convertvector(a, f32half));
-    OPERATION("f32.exchange", 1, i32v, f32v, __builtin_convertvector(a, f32v));
-    OPERATION("i32.exchange", 1, f32v, i32v, __builtin_convertvector(a, i32v));
+    /* to a type from one half as wide, or from one as wide; and from it to one half as wide, which gives half a vector */
+    OPERATION("i16.convert", 1, i8half, i16v, WIDEN(epi8_epi16, i, i16v));
+    OPERATION("i32.convert", 1, i16half, i32v, WIDEN(epi16_epi32, i, i32v));
+    OPERATION("i64.convert", 1, i32half, i64v, WIDEN(epi32_epi64, i, i64v));
+    OPERATION("f64.convert", 1, f32half, f64v, WIDEN(ps_pd, , f64v));
+    OPERATION("f32.convert", 1, i32v, f32v, __builtin_convertvector(a, f32v));
+    OPERATION("i16.narrow", 1, i16v, i8half, __builtin_convertvector(a, i8half));
+    OPERATION("i32.narrow", 1, i32v, i16half, __builtin_convertvector(a, i16half));
+    OPERATION("i64.narrow", 1, i64v, i32half, __builtin_convertvector(a, i32half));
+    OPERATION("f64.narrow", 1, f64v, f32half, __builtin_convertvector(a, f32half));
     OPERATION("shuffle", 1, f32v, f32v, NEIGHBOURS(a, b));
     say("scalar", scalar_ns());
 

@@ -24,15 +24,6 @@ IMPLAUSIBLE = 20.0
 BUSY = 0.2
 """The part of one core that other programs may use before a calibration is said to be disturbed."""
 
-_CONVERSIONS = {
-    "i8": ("i8.narrow",),
-    "i16": ("i16.widen", "i16.narrow"),
-    "i32": ("i32.widen", "i32.narrow", "i32.exchange"),
-    "i64": ("i64.widen",),
-    "f32": ("f32.narrow", "f32.exchange"),
-    "f64": ("f64.widen",),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
@@ -268,23 +259,18 @@ def _spreads_of_levels(platform: CpuPlatform, m: Measured) -> tuple[dict[str, fl
 def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     """Parameters of `ecm` of the core."""
     for t in TYPES:
-        own: dict[str, tuple[str, ...]] = {
-            o: (f"{t}.{o}",) for o in ("add", "multiply", "select", "divide", "divide_by_constant")
-        }
-        own |= {"convert": _CONVERSIONS[t]} | ({"function": (f"{t}.function",)} if t[0] == "f" else {})
-        measured = {o: names for o, names in own.items() if m.has(*names, "clock")}
+        measured = {o: f"{t}.{o}" for o in TypeCycles.model_fields if m.has(f"{t}.{o}", "clock")}
         if not measured:
             continue
-        update = {o: sum(map(m.cycles, names)) / len(names) for o, names in measured.items()}
+        update = {o: m.cycles(name) for o, name in measured.items()}
         cycles = platform.ecm_parameters.of_type(t).model_copy(update={o: _round(v) for o, v in update.items()})
         how = "independent instructions"
         how += "; divisions in generated code" if t[0] == "i" and "divide" in measured else ""
         how += "; functions: the sine and the cosine, in generated code" if "function" in measured else ""
         others = [o for o in TypeCycles.model_fields if o not in measured]
         how += f"; estimates: {', '.join(others)}" if others else ""
-        of = tuple(name for names in measured.values() for name in names)
-        spreads = {o: m.spread(*names, "clock") for o, names in measured.items()}
-        yield _Figure(f"ecm.{t}", cycles, (*of, "clock"), how, spreads=spreads)
+        spreads = {o: m.spread(name, "clock") for o, name in measured.items()}
+        yield _Figure(f"ecm.{t}", cycles, (*measured.values(), "clock"), how, spreads=spreads)
     for figure, sample, how in (
         ("load_cycles", "load", "aligned vectors, first level"),
         ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),

@@ -157,7 +157,7 @@ def _executed(operations: Iterable[tuple[str, Operations]], lanes: int, m: Machi
     found = 0.0
     for name, o in operations:
         each = o.add + o.multiply - (min(o.add, o.multiply) if name.startswith("f") else 0.0)
-        each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * o.convert
+        each += 2 * o.divide_by_constant + o.divide + o.select + 1.5 * (o.convert + o.narrow)
         found += each * max(1.0, lanes * BYTES[name] / m.vector_bytes)
         found += m.parameters.call_instructions * o.function * lanes
     return found
@@ -224,13 +224,15 @@ def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
         + o.divide_by_constant * t.divide_by_constant
         + o.select * t.select
         + o.convert * t.convert
+        + o.narrow * t.narrow
         + o.function * t.function
     )
 
 
 def _count(o: Operations) -> float:
     """Operations of scalar code; divisions and functions for what they take."""
-    return o.add + o.multiply + o.select + o.convert + 4 * o.divide_by_constant + 20 * (o.divide + 2 * o.function)
+    plain = o.add + o.multiply + o.select + o.convert + o.narrow
+    return plain + 4 * o.divide_by_constant + 20 * (o.divide + 2 * o.function)
 
 
 def _transfers(work: Work, m: Machine) -> float:

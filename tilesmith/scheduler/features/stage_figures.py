@@ -198,7 +198,7 @@ def _group(counts: GroupCounts, traffic: dict[str, tuple[float, ...]], microseco
 
 def _number(o: Operations) -> float:
     """Operations of all kinds that compute values: those of indices are not among them."""
-    return float(o.add + o.multiply + o.divide + o.divide_by_constant + o.select + o.convert + o.function)
+    return float(o.add + o.multiply + o.divide + o.divide_by_constant + o.select + o.convert + o.narrow + o.function)
 
 
 def _edges(facts: Facts) -> Iterator[Edge]:

@@ -87,7 +87,8 @@ def arithmetic(found: UpdateFacts) -> float:
 
 
 def _together(operations: Operations) -> float:
-    return operations.add + operations.multiply + operations.select + operations.convert + 10 * operations.function
+    o = operations
+    return o.add + o.multiply + o.select + o.convert + o.narrow + 10 * o.function
 
 
 @dataclass(frozen=True, slots=True)

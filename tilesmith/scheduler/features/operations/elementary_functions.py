@@ -1,7 +1,7 @@
 """Operations of elementary functions, as code generation makes them of vectors (`codegen.c.exponential_functions`,
 `codegen.c.circular_functions`, `codegen.c.double_functions`).
 
-Square roots take what quotients do, roundings what conversions do. All others are polynomials.
+Square roots take what quotients do, roundings two instructions. All others are polynomials.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DOUBLES: Mapping[str, Operations] = {
 
 _INSTRUCTIONS = {
     "sqrt": Operations(divide=1),
-    **dict.fromkeys(("floor", "ceil", "round", "trunc"), Operations(convert=1)),
+    **dict.fromkeys(("floor", "ceil", "round", "trunc"), Operations(select=2)),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilesmith.cost_models.operations import Operations
 from tilesmith.scheduler.features.operations.elementary_functions import executed
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Expr, Logical, Select, Unary
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, THIRD, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, THIRD, ScalarType
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -64,8 +64,8 @@ def add_written(e: Expr, n: float, counts: Tally) -> None:
         case Logical() | Select():
             kind = "select"
         case Cast():
-            kind = "convert" if e.type.kind != "bool" else "select"
             of = max(e.type, e.operand.type, key=lambda t: t.bits)
+            kind = "select" if e.type.kind == "bool" else "narrow" if e.type.bits < of.bits else "convert"
         case Call():
             cost = COSTS.get(CALLS.get(e.function, "function"), COSTS["function"])
             for name in ("add", "multiply", "select", "function"):
@@ -85,10 +85,11 @@ def add_executed(e: Expr, n: float, counts: Tally) -> None:
     match e:
         case Binary() if e.op in BINARY:  # as most of them
             tally(e.type, BINARY[e.op], n, counts)
-        case Cast(saturate=False) if (
-            e.type.is_integer and e.operand.type.is_integer and e.type.bits == e.operand.type.bits
-        ):
-            pass
+        case Cast() if e.type.is_integer and _has_instructions(e.operand.type, e.type):
+            add_conversion(e.operand.type, e.type, n, counts, e.saturate)
+        case Cast() if e.type.is_float and e.operand.type.is_integer and e.operand.type.bits < 32:
+            tally(INT32, "convert", n, counts)
+            tally(e.type, "convert", n, counts)
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):
@@ -99,6 +100,26 @@ def add_executed(e: Expr, n: float, counts: Tally) -> None:
             _add_function(function_of(e), len(e.args), e.type, n, counts)
         case _:
             add_written(e, n, counts)
+
+
+def _has_instructions(source: ScalarType, integer: ScalarType) -> bool:
+    return source.is_integer or (source.is_float and integer.bits < 64)
+
+
+def add_conversion(source: ScalarType, target: ScalarType, n: float, counts: Tally, saturate: bool = False) -> None:
+    """Adds conversions to an integer: one to a wider one, and to a shorter one as many as halve it step by step. Floats
+    become 32 bits first: of what these cannot hold the nearest, and 0 of what is no number."""
+    bits = source.bits
+    if source.is_float:
+        tally(source, "convert" if bits <= 32 else "narrow", n, counts)
+        if target.bits == 32:
+            tally(source, "select", 3 * n, counts)
+        bits = 32
+    elif bits < target.bits or (saturate and bits == target.bits):
+        tally(target, "convert", n, counts)
+    while bits > target.bits:
+        tally(ScalarType("int", bits), "narrow", n, counts)
+        bits //= 2
 
 
 def _add_function(function: str, args: int, of: ScalarType, n: float, counts: Tally) -> None:

@@ -17,6 +17,7 @@ from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
 from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
 from tilesmith.scheduler.features.operations.node_operations import (
     Tally,
+    add_conversion,
     add_executed,
     add_written,
     element_type,
@@ -380,7 +381,7 @@ def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ..
     group = total.bits // term.type.bits
     halves = 1 if (term.type.bits, group) == (8, 8) else 3 * log2(neighbours(r))
     tally(total, "add", n * (halves + 1) / group, counts)
-    tally(e.type, "convert", 1, counts)
+    add_conversion(total, e.type, 1, counts)
     return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 
 
