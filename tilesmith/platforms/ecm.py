@@ -39,7 +39,7 @@ class TypeCycles(BaseModel):
     divide: Cycles = Field(description="a quotient or remainder by a value that is no constant")
     divide_by_constant: Cycles = Field(description="a quotient or remainder by a constant")
     select: Cycles = Field(description="a minimum, a comparison or a choice")
-    convert: Cycles = Field(description="to this type from one half as wide, or from another as wide")
+    convert: Cycles = Field(description="to this type from one half as wide, or from one as wide")
     narrow: Cycles = Field(description="from this type to one half as wide, per vector of this type")
     function: Cycles = Field(description="the sine, by a call of the C library for each lane")
 
@@ -265,7 +265,7 @@ def _floats(size: int, wide: int, one: float) -> TypeCycles:
         divide=max(4.0, 0.6 * lanes * (size / 4)),
         divide_by_constant=one,
         select=one,
-        convert=one if size == 4 else 2 * one,
-        narrow=2 * one,
+        convert=2 * one,
+        narrow={4: 4 * one, 8: 2 * one}[size],
         function=CALL_CYCLES * lanes,
     )

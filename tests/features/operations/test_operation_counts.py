@@ -186,7 +186,7 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
         (E(Cast(g(x, y).e, UINT8)), Operations(narrow=2)),
         (E(Cast(g(x, y).e, INT64)), Operations(convert=1)),
         (E(Cast(g(x, y).e, UINT32, saturate=True)), Operations(convert=1)),
-        (E(Cast(f(x, y).e, UINT8)), Operations(convert=1, narrow=2)),
+        (E(Cast(f(x, y).e, UINT8)), Operations(narrow=2)),
         (E(Cast(f(x, y).e, INT32)), Operations(convert=1, select=3)),
         (E(Cast(E(Cast(f(x, y).e, FLOAT64)).e, INT16)), Operations(convert=1, narrow=2)),
         (E(Select(EVEN, (f(x, y) * 2.0).e, (f(x, y) + 1.0).e, FLOAT32)), Operations(add=0.5, multiply=0.5)),

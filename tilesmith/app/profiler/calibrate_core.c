@@ -114,14 +114,15 @@ static void core(char *memory)
     OPERATION("f64.divide", 1, f64v, f64v, a / b);
     OPERATION("f32.divide_by_constant", 1, f32v, f32v, a * (1.0f / 7));
     OPERATION("f64.divide_by_constant", 1, f64v, f64v, a * (1.0 / 7));
-    /* to a type from one half as wide, or from one as wide; and from it to one half as wide, which gives half a vector */
+    /* to a type from an integer half as wide; and from it to an integer half as wide, which gives half a vector */
     OPERATION("i16.convert", 1, i8half, i16v, WIDEN(epi8_epi16, i, i16v));
     OPERATION("i32.convert", 1, i16half, i32v, WIDEN(epi16_epi32, i, i32v));
     OPERATION("i64.convert", 1, i32half, i64v, WIDEN(epi32_epi64, i, i64v));
     OPERATION("f64.convert", 1, f32half, f64v, WIDEN(ps_pd, , f64v));
-    OPERATION("f32.convert", 1, i32v, f32v, __builtin_convertvector(a, f32v));
+    OPERATION("f32.convert", 1, i16half, f32v, __builtin_convertvector(WIDEN(epi16_epi32, i, i32v), f32v));
     OPERATION("i16.narrow", 1, i16v, i8half, __builtin_convertvector(a, i8half));
     OPERATION("i32.narrow", 1, i32v, i16half, __builtin_convertvector(a, i16half));
+    OPERATION("f32.narrow", 1, f32v, i16half, __builtin_convertvector(__builtin_convertvector(a, i32v), i16half));
     OPERATION("i64.narrow", 1, i64v, i32half, __builtin_convertvector(a, i32half));
     OPERATION("f64.narrow", 1, f64v, f32half, __builtin_convertvector(a, f32half));
     OPERATION("shuffle", 1, f32v, f32v, NEIGHBOURS(a, b));

@@ -9,7 +9,7 @@ import numpy as np
 from tilesmith.cost_models.operations import Operations
 from tilesmith.scheduler.features.operations.elementary_functions import executed
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Expr, Logical, Select, Unary
-from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, THIRD, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import FLOAT32, THIRD, ScalarType
 
 CALLS = {
     "min": "select", "max": "select", "clamp": "select2", "mux": "select", "abs": "select", "absd": "select2",
@@ -87,9 +87,6 @@ def add_executed(e: Expr, n: float, counts: Tally) -> None:
             tally(e.type, BINARY[e.op], n, counts)
         case Cast() if e.type.is_integer and _has_instructions(e.operand.type, e.type):
             add_conversion(e.operand.type, e.type, n, counts, e.saturate)
-        case Cast() if e.type.is_float and e.operand.type.is_integer and e.operand.type.bits < 32:
-            tally(INT32, "convert", n, counts)
-            tally(e.type, "convert", n, counts)
         case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
             tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):
@@ -107,18 +104,16 @@ def _has_instructions(source: ScalarType, integer: ScalarType) -> bool:
 
 
 def add_conversion(source: ScalarType, target: ScalarType, n: float, counts: Tally, saturate: bool = False) -> None:
-    """Adds conversions to an integer: one to a wider one, and to a shorter one as many as halve it step by step. Floats
-    become 32 bits first: of what these cannot hold the nearest, and 0 of what is no number."""
-    bits = source.bits
-    if source.is_float:
-        tally(source, "convert" if bits <= 32 else "narrow", n, counts)
-        if target.bits == 32:
-            tally(source, "select", 3 * n, counts)
-        bits = 32
-    elif bits < target.bits or (saturate and bits == target.bits):
+    """Adds conversions to an integer: one to a wider one, and to a shorter one as many as halve it step by step. Of
+    floats that become integers as long, those that are too large, too small or no number are chosen apart."""
+    if source.is_float and source.bits == target.bits:
+        tally(source, "convert", n, counts)
+        tally(source, "select", 3 * n, counts)
+    elif source.bits < target.bits or (saturate and source.bits == target.bits):
         tally(target, "convert", n, counts)
+    bits = source.bits
     while bits > target.bits:
-        tally(ScalarType("int", bits), "narrow", n, counts)
+        tally(source if bits == source.bits else ScalarType("int", bits), "narrow", n, counts)
         bits //= 2
 
 
