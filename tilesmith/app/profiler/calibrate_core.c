@@ -114,7 +114,7 @@ static void core(char *memory)
     OPERATION("f64.divide", 1, f64v, f64v, a / b);
     OPERATION("f32.divide_by_constant", 1, f32v, f32v, a * (1.0f / 7));
     OPERATION("f64.divide_by_constant", 1, f64v, f64v, a * (1.0 / 7));
-    /* to a type from an integer half as wide; and from it to an integer half as wide, which gives half a vector */
+    /* to a type from one half as wide, to floats from integers; and from it to one half as wide: half a vector */
     OPERATION("i16.convert", 1, i8half, i16v, WIDEN(epi8_epi16, i, i16v));
     OPERATION("i32.convert", 1, i16half, i32v, WIDEN(epi16_epi32, i, i32v));
     OPERATION("i64.convert", 1, i32half, i64v, WIDEN(epi32_epi64, i, i64v));
