@@ -40,8 +40,8 @@ def output(value: str) -> Stage:
         ("clamp(f(x, y, c), 0.0, 1.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("select(f(x, y, c) > 0.0, f(x, y, c), 0.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("sqrt(f(x, y, c))", LOAD + QUOTIENT, LOAD + QUOTIENT),
-        ("sum(f(x + i, y, c) for i in range(3))", LOAD + 3 * FLOAT, LOAD + FLOAT),
-        ("sum(f(x + i, y, c) for i in range(16))", LOAD + 7 * FLOAT, LOAD + FLOAT),  # four chains, and their sums
+        ("sum(f(x + i, y, c) for i in range(3))", LOAD + 2.5 * FLOAT, LOAD + FLOAT),
+        ("sum(f(x + i, y, c) for i in range(16))", LOAD + 9 * FLOAT, LOAD + FLOAT),  # two chains, and their sum
         ("g(clamp(int32(f(x, y, c)), 0, 9))", None, None),
         ("float32(x) * 2.0", 0.0, 0.0),
     ],
