@@ -17,6 +17,7 @@ from tilesmith.app.profiler.calibrate import (
     QUICK,
     QUICK_PARTS,
     Groups,
+    clock_sample,
     last_level_bytes,
     measure,
     quick_parts,
@@ -44,9 +45,18 @@ def measured() -> Measured:
 
 @pytest.mark.slow
 def test_every_figure_is_a_time(measured):
-    assert {"clock", "load", "level1.latency", "memory.load.all", "memory.in_order", "region", "gather"} <= set(
-        measured.samples
-    )
+    assert {
+        "clock",
+        "vector_clock",
+        "load",
+        "level1.latency",
+        "memory.load.all",
+        "past.copy",
+        "past.planes",
+        "memory.in_order",
+        "region",
+        "gather",
+    } <= set(measured.samples)
     for name, samples in measured.samples.items():
         assert len(samples.ns) >= TRY.turns, name
         assert all(math.isfinite(n) and n >= 0 for n in samples.ns), name
@@ -86,6 +96,33 @@ def test_cycles_are_those_of_the_clock_beside_a_figure():
         measured.add({"level1.load": Reading(ns, ghz), "memory.store": Reading(ns)})
     assert measured.cycles("level1.load") == 12.0, "of a clock that moves"
     assert measured.cycles("memory.store") == 24.0, "of the clock that was measured, 4 GHz"
+
+
+def test_cycles_of_vectors_as_long_as_lines_are_those_of_the_clock_beside_them():
+    """Times of what does not follow the core's clock are the same by either clock, and additions have none of it."""
+    long, short = get("epyc-9655"), get("i7-6700")
+    assert (clock_sample(long), clock_sample(short)) == ("vector_clock", "clock")
+    said = {"vector_clock": 0.5, "level3__load": 0.03, "level3__latency": 25.0}
+    measured = figures(**said)
+    measured.add({"level1.load": Reading(0.01, 3.0), "level1.latency": Reading(1.0, 4.0)})
+    fast = calibrated(long, measured)
+    measured.clock = "vector_clock"
+    slow = calibrated(long, measured)
+    assert (fast.clock_ghz, slow.clock_ghz) == (4.0, 2.0)
+    assert (fast.caches[2].latency_cycles, slow.caches[2].latency_cycles) == (100.0, 50.0)
+    assert slow.caches[2].bandwidth_bytes_per_cycle == pytest.approx(2 * fast.caches[2].bandwidth_bytes_per_cycle, 0.05)
+    assert slow.caches[0] == fast.caches[0], "in cycles of the clock beside it"
+    assert slow.load_weight == fast.load_weight == 100.0
+    assert slow.source_of("clock_ghz").startswith(
+        "measured: a chain of additions beside products of vectors, under load"
+    )
+
+
+def test_of_clocks_beside_vectors_the_median_counts():
+    measured = Measured(clock="vector_clock")
+    for ns in (0.4, 0.32, 0.4, 0.33, 0.41):
+        measured.add({"vector_clock": Reading(ns)})
+    assert measured.clock_ghz == 2.5
 
 
 def test_of_threads_that_wake_each_other_the_median_counts():
@@ -226,20 +263,31 @@ def test_what_is_not_measured_stays_what_it_was():
 
 
 @pytest.mark.parametrize(
-    ("copy", "past", "planes", "loses"),
+    ("copy", "planes", "factor"),
     [
-        (0.03, 0.02, 0.02, None),  # 30 and 20 ns of which 10 are loads, over 20
-        (0.015, 0.02, 0.02, None),  # no faster past the caches, but no slower
-        (0.015, 0.025, 0.02, 1.5),
-        (0.03, 0.02, 0.05, 1.5),  # planes take longer than one
+        ((0.9, 0.9, 0.9), (0.8, 0.9, 0.95), None),
+        ((0.9, 0.9, 0.9), (0.8, 0.9, 1.01), 2.0),  # a turn that does not gain
+        ((0.9, 0.9, 35.0), (0.9, 0.9, 0.9), 2.0),  # no more from one that was disturbed
+        ((1.1, 1.2, 1.1), (1.0, 1.0, 1.0), 2.3),  # 3.3 of which 1 is loads
+        ((0.9, 0.9, 0.9), (1.2, 1.2, 1.2), 2.5),  # 8.4 of which 1 is loads, by 3 planes
+        ((9.0, 9.0, 9.0), (1.0, 1.0, 1.0), 8.0),
     ],
 )
-def test_streaming_stores_are_worse_than_others_where_copies_are(copy, past, planes, loses):
-    times = {"memory__copy__all": copy, "memory__past__all": past, "memory__planes__all": planes}
-    parameters, usual = calibrated(host(), figures(**times)).ecm_parameters, host().ecm_parameters
-    assert parameters.write_allocate_factor == usual.write_allocate_factor
-    expected = usual.streaming_store_factor if loses is None else usual.write_allocate_factor * loses
-    assert parameters.streaming_store_factor == pytest.approx(expected, rel=0.05)
+def test_streaming_stores_gain_where_they_do_in_every_turn(copy, planes, factor):
+    """Stores past the caches keep their estimate there, and elsewhere cost what others do, of two loads, or more."""
+    parameters = calibrated(host(), Measured(figures().samples | ratios(copy, planes), "cc")).ecm_parameters
+    usual = host().ecm_parameters
+    assert parameters.write_allocate_factor == usual.write_allocate_factor == 2.0
+    expected = usual.streaming_store_factor if factor is None else factor
+    assert parameters.streaming_store_factor == pytest.approx(expected, rel=0.03)
+
+
+def ratios(copy: tuple[float, ...], planes: tuple[float, ...]) -> dict[str, Samples]:
+    """The samples of copies past the caches in the time of plain ones."""
+    measured = Measured()
+    for one, three in zip(copy, planes, strict=True):
+        measured.add({"past.copy": Reading(one), "past.planes": Reading(three)})
+    return measured.samples
 
 
 def test_what_a_prefetcher_hides_is_what_a_chain_in_order_saves():
@@ -254,8 +302,7 @@ def test_the_window_is_what_long_chains_begin_ahead_of():
 
 
 def test_threads_together_have_at_least_what_one_has():
-    ns = {"memory__load__all": 0.04, "memory__copy__all": 0.03, "memory__past__all": 0.02, "memory__planes__all": 0.02}
-    parameters = calibrated(host(), figures(**ns)).ecm
+    parameters = calibrated(host(), figures(memory__load__all=0.04)).ecm
     assert parameters is not None
     assert parameters.memory_gb_s == parameters.memory_gb_s_one_thread == 50.0
 

@@ -77,7 +77,6 @@ class EcmParameters(BaseModel):
     load_cycles: Cycles = Field(description="a vector load that hits the first level, aligned")
     unaligned_load_cycles: Cycles = Field(description="... at any address (many cross lines)")
     store_cycles: Cycles = Field(description="a vector store to the first level, aligned")
-    unaligned_store_cycles: Cycles
     shuffle_cycles: Cycles = Field(description="a permutation of one or two registers")
     gather_cycles_per_lane: Cycles = Field(
         description="an element of 32 bits loaded from a place of its own, first level"
@@ -215,7 +214,6 @@ def derived(platform: Figures) -> EcmParameters:
         load_cycles=one,
         unaligned_load_cycles=1.0 if wide >= platform.line_bytes else 0.75,
         store_cycles=1.0,
-        unaligned_store_cycles=2.0 if wide >= platform.line_bytes else 1.25,
         shuffle_cycles=2 * one,
         gather_cycles_per_lane=1.0 if wide >= GATHERED_VECTOR_BYTES else lane_cycles(one, 2 * one),
         scalar_cycles=0.4,

@@ -60,14 +60,15 @@ static void pass_copy(char *p, size_t bytes, int planes, int past)
 #endif
 }
 
-enum { LOAD, STORE, COPY, PAST, PLANES };
+/* What goes past the caches comes after what it is compared with. */
+enum { LOAD, STORE, COPY, COPY_PAST, PLANES, PLANES_PAST };
 
 static void passes(int what, char *p, size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {
         if (what == LOAD) pass_load(p, bytes);
         else if (what == STORE) pass_store(p, bytes);
-        else pass_copy(p, bytes, what == PLANES ? 3 : 1, what != COPY);
+        else pass_copy(p, bytes, what >= PLANES ? 3 : 1, what == COPY_PAST || what == PLANES_PAST);
         MEMORY();
     }
 }
@@ -88,24 +89,32 @@ static double window_ns(int what, char *own, size_t from, size_t bytes, long n)
     return now() - at;
 }
 
+/* The same of `crew` threads, each in a piece of its own: that of the last of them. */
+static double window_of_all_ns(int what, char *memory, size_t piece, int crew, size_t from, size_t bytes, long n)
+{
+    double took = 0;
+#ifdef _OPENMP
+#pragma omp parallel num_threads(crew) reduction(max : took)
+    took = window_ns(what, memory + (size_t)omp_get_thread_num() * piece, from, bytes, n);
+#else
+    (void)piece, (void)crew;
+    took = window_ns(what, memory, from, bytes, n);
+#endif
+    return took;
+}
+
 /* ns per byte of `crew` threads, each in a piece of its own; all bytes together are counted. Large pieces are walked
    through window by window, each timed for itself: short enough to be left alone by other programs now and then; and
    from where the last walk ended, since a cache may still have what was before that. */
+static size_t turn;
+
 static double stream_ns(int what, char *memory, size_t piece, int crew)
 {
     double least = 1e300;
     const size_t windows = piece > WINDOW ? piece / WINDOW : 1, bytes = windows > 1 ? WINDOW : piece;
     long n = 1;
-    static size_t turn;
     for (double end = now() + sample_ns, calm = 0; calm == 0 || now() < end; turn++) {
-        const size_t from = turn % windows * bytes;
-        double took = 0;
-#ifdef _OPENMP
-#pragma omp parallel num_threads(crew) reduction(max : took)
-        took = window_ns(what, memory + (size_t)omp_get_thread_num() * piece, from, bytes, n);
-#else
-        took = window_ns(what, memory, from, bytes, n);
-#endif
+        double took = window_of_all_ns(what, memory, piece, crew, turn % windows * bytes, bytes, n);
         if (windows == 1 && took < sample_ns / 20 && n < (1L << 30)) {
             n *= 2; /* the first passes also bring the piece into its level */
             continue;
@@ -115,6 +124,29 @@ static double stream_ns(int what, char *memory, size_t piece, int crew)
         calm = 1;
     }
     return least;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The time that copies of all threads take past the caches, in that of plain ones: the median of pairs of windows, one
+   after the other, so that what else loads the memory makes both longer. */
+static double past_ns(int plain, char *memory, size_t piece)
+{
+    static double ratios[1024];
+    const size_t windows = piece > WINDOW ? piece / WINDOW : 1, bytes = windows > 1 ? WINDOW : piece;
+    int n = 0;
+    for (double end = now() + 4 * sample_ns; n == 0 || (n < 1024 && now() < end); n++) {
+        double took[2];
+        for (int past = 0; past < 2; past++, turn++)
+            took[past] = window_of_all_ns(plain + past, memory, piece, threads, turn % windows * bytes, bytes, 1);
+        ratios[n] = took[1] / took[0];
+    }
+    qsort(ratios, (size_t)n, sizeof *ratios, by_size);
+    return ratios[n / 2];
 }
 
 /* A ring of `count` lines: each holds the address of the next, in order or in one random cycle. */
@@ -222,9 +254,8 @@ static void beyond(char *memory)
 {
     const size_t bytes = set_bytes[sets - 1], piece = whole(bytes / (size_t)threads);
     level("memory", memory, bytes, bytes / (size_t)threads);
-    say("memory.copy.all", stream_ns(COPY, memory, piece, threads));
-    say("memory.past.all", stream_ns(PAST, memory, piece, threads));
-    say("memory.planes.all", stream_ns(PLANES, memory, piece, threads));
+    say("past.copy", past_ns(COPY, memory, piece));
+    say("past.planes", past_ns(PLANES, memory, piece));
     say("memory.scattered", scattered_ns(memory, whole(bytes) / line));
     ring(memory, whole(bytes) / line, 0);
     say("memory.in_order", chase_ns(memory));
@@ -239,14 +270,7 @@ static void reach(char *memory)
         double least = 1e300;
         int times = 0;
         for (double end = now() + sample_ns; times < 2 || now() < end; times++) {
-            double took = 0;
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads) reduction(max : took)
-            took = window_ns(LOAD, memory + (size_t)omp_get_thread_num() * piece, 0, piece, 1);
-#else
-            took = window_ns(LOAD, memory, 0, piece, 1);
-#endif
-            double each = took / ((double)piece * threads);
+            double each = window_of_all_ns(LOAD, memory, piece, threads, 0, piece, 1) / ((double)piece * threads);
             if (times > 0 && each < least) least = each; /* the first time brings it into the caches */
         }
         char name[32];
@@ -313,6 +337,7 @@ int main(int argc, char **argv)
     memset(memory, 0, need);
     for (int k = 0; k < rounds; k++) {
         say("clock", 1.0 / clock_now_ghz(sample_ns));
+        say("vector_clock", 1.0 / vector_clock_ghz(sample_ns));
 #ifdef CORE
         if (!strcmp(group, "core")) core(memory);
         else

@@ -24,6 +24,10 @@ IMPLAUSIBLE = 20.0
 BUSY = 0.2
 """The part of one core that other programs may use before a calibration is said to be disturbed."""
 
+PAST = ("past.copy", "past.planes")
+"""Copies past the caches in the time of plain ones, to one plane and to three. Where they are faster in every turn, the
+estimate stays: a copy hides what lines that need not be loaded save beside computing. A gain that is in doubt is none:
+neighbours that load the memory make it one or the other by the hour, and whole plans are made for it."""
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
@@ -153,15 +157,17 @@ def _value(platform: CpuPlatform, figure: str) -> Any:
 
 def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     """Figures that every platform has."""
-    if m.has("clock"):
-        yield _Figure("clock_ghz", _round(m.clock_ghz), ("clock",), "a chain of additions, under load")
+    if m.has(m.clock):
+        beside = "" if m.clock == "clock" else " beside products of vectors"
+        how = f"a chain of additions{beside}, under load"
+        yield _Figure("clock_ghz", _round(m.clock_ghz), (m.clock,), how)
     for n, c in enumerate(platform.caches, 1):
         load, late = f"level{n}.load", f"level{n}.latency"
-        if m.has(load, late, "clock"):
+        if m.has(load, late, m.clock):
             chain = "a chain of loads in random order"
-            yield _Figure(f"l{c.level}.latency_cycles", _round(m.cycles(late)), (late, "clock"), chain)
+            yield _Figure(f"l{c.level}.latency_cycles", _round(m.cycles(late)), (late, m.clock), chain)
             bandwidth = _round(1 / m.cycles(load))
-            yield _Figure(f"l{c.level}.bandwidth_bytes_per_cycle", bandwidth, (load, "clock"), "loads in order")
+            yield _Figure(f"l{c.level}.bandwidth_bytes_per_cycle", bandwidth, (load, m.clock), "loads in order")
     reached = reached_bytes(platform, m)
     if reached is not None:
         last, instances = platform.caches[-1], last_level_bytes(platform) / platform.llc_bytes
@@ -171,7 +177,7 @@ def _plain(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         yield _Figure(f"l{last.level}.size_bytes", min(last.size_bytes, size), reach_ends(m), how, inf)
     if m.has(late, "clock"):
         how = "the latency of the last cache in additions, which take a cycle"
-        yield _Figure("load_weight", _round(m.cycles(late)), (late, "clock"), how)
+        yield _Figure("load_weight", _round(m.ns(late) / m.ns("clock")), (late, "clock"), how)
     if m.has("memory.load", "memory.load.all", "memory.latency") and beyond_caches(platform, m):
         how = "loads of all threads in order, beyond the caches"
         yield _Figure("memory_bandwidth_gb_s", _round(1 / _together(m)), ("memory.load.all",), how)
@@ -186,28 +192,22 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         how = "steps that are chains of products, beside one chain"
         yield _Figure("ecm.window_instructions", _round(max(1.0, m.ns("window"))), ("window",), how)
     levels = [f"level{n}.{what}" for n in range(2, len(platform.caches) + 1) for what in ("load", "load.all", "store")]
-    if levels and m.has(*levels, "clock"):
+    if levels and m.has(*levels, m.clock):
         how = "loads and stores in order in half of each cache"
         yield _Figure(
-            "ecm.levels", _levels(platform, m), (*levels, "clock"), how, spreads=_spreads_of_levels(platform, m)
+            "ecm.levels", _levels(platform, m), (*levels, m.clock), how, spreads=_spreads_of_levels(platform, m)
         )
     memory = beyond_caches(platform, m)
-    if memory and m.has("memory.load", "memory.load.all", "memory.copy.all", "memory.past.all", "memory.planes.all"):
+    if memory and m.has("memory.load", "memory.load.all"):
         one, together = m.ns("memory.load"), _together(m)
         how = "loads of one thread in order"
         yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
         how = "loads of all threads in order"
         yield _Figure("ecm.memory_gb_s", _round(1 / together), ("memory.load.all",), how)
-        # A piece that is copied is one half of loads; of one that goes to three planes they are a quarter.
-        streamed = max(2 * m.ns("memory.past.all") / together - 1, (4 * m.ns("memory.planes.all") / together - 1) / 3)
-        stored = max(1.0, 2 * m.ns("memory.copy.all") / together - 1)
-        if streamed > stored:  # a copy hides what lines that need not be loaded save beside computing, but no loss
-            streams = ("memory.past.all", "memory.planes.all", "memory.copy.all", "memory.load.all")
-            how = (
-                "a copy by all threads, of whole lines past the caches to one plane or three in turn beside a plain one"
-            )
-            losing = platform.ecm_parameters.write_allocate_factor * streamed / stored
-            yield _Figure("ecm.streaming_store_factor", _round(min(8.0, losing)), streams, how)
+    if memory and m.has(*PAST) and not all(ratio < 1 for name in PAST for ratio in m.samples[name].ns):
+        how = "copies by all threads, of whole lines past the caches to one plane or three, each beside a plain one"
+        losing = _round(min(8.0, _streamed(platform.ecm_parameters.write_allocate_factor, m)))
+        yield _Figure("ecm.streaming_store_factor", losing, PAST, how, spreads=0.0)
     if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
@@ -219,6 +219,13 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     if m.has("region") and platform.threads > 1:
         how = "empty parallel loops one after another"
         yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
+
+
+def _streamed(stored: float, m: Measured) -> float:
+    """Time to write a byte past the caches, by ordinary stores that take the time to read `stored` of them, where that
+    is not sure to gain: none of it is less. A piece that is copied is one half of loads; of one that goes to three
+    planes they are a quarter."""
+    return max(stored, *(m.ns(name) * (stored + 1 / n) - 1 / n for name, n in zip(PAST, (1, 3), strict=True)))
 
 
 def _together(m: Measured) -> float:
@@ -253,13 +260,13 @@ def _spreads_of_levels(platform: CpuPlatform, m: Measured) -> tuple[dict[str, fl
         "all_threads_bytes_per_cycle": "load.all",
     }
     levels = range(2, len(platform.caches) + 1)
-    return tuple({field: m.spread(f"level{n}.{what}", "clock") for field, what in fields.items()} for n in levels)
+    return tuple({field: m.spread(f"level{n}.{what}", m.clock) for field, what in fields.items()} for n in levels)
 
 
 def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     """Parameters of `ecm` of the core."""
     for t in TYPES:
-        measured = {o: f"{t}.{o}" for o in TypeCycles.model_fields if m.has(f"{t}.{o}", "clock")}
+        measured = {o: f"{t}.{o}" for o in TypeCycles.model_fields if m.has(f"{t}.{o}", m.clock)}
         if not measured:
             continue
         update = {o: m.cycles(name) for o, name in measured.items()}
@@ -269,19 +276,18 @@ def _in_core(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         how += "; functions: the sine and the cosine, in generated code" if "function" in measured else ""
         others = [o for o in TypeCycles.model_fields if o not in measured]
         how += f"; estimates: {', '.join(others)}" if others else ""
-        spreads = {o: m.spread(name, "clock") for o, name in measured.items()}
-        yield _Figure(f"ecm.{t}", cycles, (*measured.values(), "clock"), how, spreads=spreads)
+        spreads = {o: m.spread(name, m.clock) for o, name in measured.items()}
+        yield _Figure(f"ecm.{t}", cycles, (*measured.values(), m.clock), how, spreads=spreads)
     for figure, sample, how in (
         ("load_cycles", "load", "aligned vectors, first level"),
         ("unaligned_load_cycles", "unaligned_load", "vectors four bytes beside a line, first level"),
         ("store_cycles", "store", "aligned vectors, first level"),
-        ("unaligned_store_cycles", "unaligned_store", "vectors four bytes beside a line, first level"),
         ("shuffle_cycles", "shuffle", "two registers shifted by a lane"),
         ("gather_cycles_per_lane", "gather", "float32 from places in a vector, in generated code"),
         ("scalar_cycles", "scalar", "a mix of integers and floats"),
     ):
-        if m.has(sample, "clock"):
-            yield _Figure(f"ecm.{figure}", _round(m.cycles(sample)), (sample, "clock"), how)
+        if m.has(sample, m.clock):
+            yield _Figure(f"ecm.{figure}", _round(m.cycles(sample)), (sample, m.clock), how)
 
 
 def _round(value: float) -> float:
