@@ -110,8 +110,8 @@ def crossing(reads: Iterable[Read]) -> Iterator[Read]:
     """The reads, those whose ways go along different dims as one each: a way that stays at one place of a dim that
     another goes along, as a channel of all, is within that one."""
     for read in reads:
-        found = list(each_way((read,)))
-        found = [r for r in found if not any(_is_within(r, other) for other in found)]
+        ways = list(each_way((read,))) if read.several else ()
+        found = [r for r in ways if not any(_is_within(r, other) for other in ways)]
         yield from found if len(found) > 1 else (read,)
 
 
