@@ -110,6 +110,18 @@ def test_what_is_young_is_collected_at_the_end():
     assert kept
 
 
+def test_a_compilation_collects_once():
+    """The search within it leaves what is young to the end."""
+    runs, pipeline, platform = [], pipelines.load("blur"), machine()
+    gc.collect()
+    gc.callbacks.append(lambda phase, _: runs.append(phase))
+    try:
+        compile_pipeline(pipeline, platform)
+    finally:
+        gc.callbacks.pop()
+    assert runs == ["start", "stop"]
+
+
 def test_older_generations_are_collected_when_they_are_due():
     gc.collect()
     collected = set[int]()

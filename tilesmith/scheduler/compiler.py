@@ -137,7 +137,7 @@ def compile_pipeline(
     clock = now or (lambda: 0.0)
     times = PassTimes(clock)
     passes = times if observer is None else Observers(times, observer)
-    found = decide(pipeline, platform, options, now, top, passes)
+    found = _decided(pipeline, platform, options, now, top, passes)
     made = _generated(found.plan, platform, backend, clock, passes)
     return Compiled(
         key=schedule_key(pipeline, platform, options),
@@ -165,6 +165,17 @@ def decide(
 ) -> SearchResult:
     """The schedule, searched, made by a strategy or written by hand, with its predicted cost: all of `compile_pipeline`
     but for the code."""
+    return _decided(pipeline, platform, options, now, top, observer)
+
+
+def _decided(
+    pipeline: Pipeline,
+    platform: Platform,
+    options: Options,
+    now: Clock | None,
+    top: int,
+    observer: Observer | None,
+) -> SearchResult:
     search = SearchOptions(
         options.method, options.strict, options.deadline_ms, now, top, options.fixed, options.cost_model
     )

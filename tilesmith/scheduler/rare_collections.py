@@ -31,12 +31,12 @@ class _RareCollections(ContextDecorator):
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
+        if gc.isenabled():
+            gc.collect(_due())
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
                 gc.set_threshold(*self._before)
-        if gc.isenabled():
-            gc.collect(_due())
 
 
 def _due() -> int:
