@@ -8,7 +8,7 @@ arithmetic only are equal objects, so differences of bounds simplify to constant
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from threading import Lock
 from typing import Literal, Protocol, TypeAlias
@@ -283,7 +283,9 @@ def _atom(kind: AtomKind, *args: Index) -> Index:
     return Atom(kind, args).index
 
 
+@lru_cache(maxsize=4096)
 def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
+    """The least or the greatest of both. Kept, since the same few bounds are compared over and over."""
     pick = min if kind == "min" else max
     flat: dict[Terms, Index] = {}
     for x in (a, b):

@@ -392,8 +392,9 @@ class Places(ABC):
         if self.exact:
             a, b = a.settled, b.settled
         if a.pattern is None and b.pattern is None:
-            least = self.least(b.base - a.base), self.least(a.base - b.base)
-            for side, less in zip((a, b) if kind == "min" else (b, a), least, strict=True):
+            gaps = b.base - a.base, a.base - b.base
+            for side, difference in zip((a, b) if kind == "min" else (b, a), gaps, strict=True):
+                less = self.least(difference)
                 if less.is_const and less.const >= 0:
                     return side
             for keep, other in ((a, b), (b, a)):
@@ -465,7 +466,10 @@ class Places(ABC):
     def _end_of(self, atom: Atom, inside: int, least: bool) -> Index | None:
         """An end of an atom; None where no loop inside moves it, or nothing is known of how."""
         ranges, depths = self.builder.ranges, self.builder.depths
-        if not any(name in ranges and depths[name] >= inside for name in atom.symbols):
+        for name in atom.symbols:
+            if name in ranges and depths[name] >= inside:
+                break
+        else:
             return None
         match atom.kind:
             case "sym":
