@@ -29,6 +29,7 @@ PAST = ("past.copy", "past.planes")
 estimate stays: a copy hides what lines that need not be loaded save beside computing. A gain that is in doubt is none:
 neighbours that load the memory make it one or the other by the hour, and whole plans are made for it."""
 
+
 @dataclass(frozen=True, slots=True)
 class _Figure:
     """A figure of a platform by the name that `sources` know it by: its value, of which measurements, and how; how many

@@ -122,7 +122,7 @@ def _gaining(found: Ranked, as_paper: Variant, search: Callable[[int], Partition
 
 
 def _only_asks(plans: GroupCandidates, as_paper: Variant) -> bool:
-    """True if the plans are those of the paper but for prefetches."""
+    """True if the plans are those of the paper but for prefetches and streaming stores."""
     if [p.segment for p in plans] != [*as_paper.search.segments(as_paper.partition)]:
         return False
     return [p.unasked for p in plans] == [p.unasked for p in as_paper.search.paper_plans(as_paper.partition)]

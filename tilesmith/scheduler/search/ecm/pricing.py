@@ -47,12 +47,12 @@ class GroupCandidate:
         """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
         if self.sized is None:
             return None if self.finalised is None else self.finalised.group
-        return (self.unasked, self.sized.shape.prefetch)
+        return (self.unasked, self.sized.shape.stream, self.sized.shape.prefetch)
 
     @property
     def unasked(self) -> Hashable:
-        """The key of the plan but for how it asks ahead."""
-        sizes = () if self.sized is None else (self.sized.shape.stream, *self.sized.sizes.items())
+        """The key of the plan but for how memory is written and asked."""
+        sizes = () if self.sized is None else self.sized.sizes.items()
         return (self.segment, self.way, *sizes)
 
     @property
