@@ -57,6 +57,22 @@ def test_what_a_table_reads_at_a_place_that_data_says_is_computed_for_each_point
     assert dict(work.operations)["f32"].divide == quotients
 
 
+def test_what_several_inline_stages_load_is_converted_once() -> None:
+    """Both gradients of a point read six elements each, of nine in all."""
+    left, right, above, below = (
+        " + ".join(f"float32(image({place.format(k)}))" for k in (-1, 0, 1))
+        for place in ("x - 1, y + {}", "x + 1, y + {}", "x + {}, y - 1", "x + {}, y + 1")
+    )
+    values = {"gx": f"({right}) - ({left})", "gy": f"({below}) - ({above})", "out": "max(gx(x, y), gy(x, y))"}
+    document = {
+        "format": 1, "name": "gradients", "inputs": [{"name": "image", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [{"name": name, "dims": ["x", "y"], "value": value} for name, value in values.items()],
+        "outputs": ["out"], "estimates": {"out": [[0, 32], [0, 8]]},
+    }  # fmt: skip
+    (work,) = works(load(document), ORDERS[0], {}, {"x": 32, "y": 8}, 8).values()
+    assert dict(work.operations)["f32"].convert == 9
+
+
 def _enlarged(rows: str, by: int) -> Work:
     """The work of a stage that enlarges an image and is kept in registers, by readers of `rows`."""
     up, ring = F("up"), F("ring")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from math import lcm, log2, prod
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -79,27 +79,44 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, row: str | Non
     addresses, the compiler's business. So is a condition that reads nothing: which loops split or hoist. An
     inline reduction counts its body once a term.
     """
+    return _counted(stage, trips, row).typed
+
+
+def converted_loads(stage: Stage, trips: Trips = constant_trips, row: str | None = None) -> Mapping[str, Typed]:
+    """Operations of `typed_operations` that convert what is loaded, by the producer that it is loaded of:
+    where several readers load one element, compilers convert it once."""
+    return _counted(stage, trips, row).converted
+
+
+class _Counted(NamedTuple):
+    """Operations of a point, and those of them that convert loads, by producer."""
+
+    typed: Typed
+    converted: Mapping[str, Typed]
+
+
+def _counted(stage: Stage, trips: Trips, row: str | None) -> _Counted:
     if any(not isinstance(end, Const) for e in reductions(stage) for r in e.domain for end in (r.lo, r.extent)):
-        return _operations(stage, trips, row)
-    known = _known_operations(stage)
+        return _count(stage, trips, row)
+    known = _known_counts(stage)
     found = known.get(row)
     if found is None:
-        found = known[row] = _operations(stage, constant_trips, row)
+        found = known[row] = _count(stage, constant_trips, row)
     return found
 
 
 @once
-def _known_operations(stage: Stage) -> dict[str | None, Typed]:
-    """The operations of `typed_operations` by the row, of a stage whose reductions all have constant bounds."""
+def _known_counts(stage: Stage) -> dict[str | None, _Counted]:
+    """The operations by the row, of a stage whose reductions all have constant bounds."""
     return {}
 
 
-def _operations(stage: Stage, trips: Trips, row: str | None) -> Typed:
+def _count(stage: Stage, trips: Trips, row: str | None) -> _Counted:
     counts: Tally = {}
     counting = _Counting(counts, trips, row, beside=row in stage.storage[:1])
     for value in stage.values:
         counting.add(value)
-    return _typed(counts)
+    return _Counted(_typed(counts), {name: _typed(found) for name, found in counting.converted.items()})
 
 
 def joining_operations(found: RowRecurrence) -> Typed:
@@ -276,13 +293,15 @@ class _Counting:
     """Counts of the operations of values in `counts`; a part that is there twice in one is computed once. With `row`
     those that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what
     a `mux` picks from one, and what is the same in all of a reduction once before that. `beside`: its points are
-    neighbours in memory. Reductions that are `steady` are computed once in so many points."""
+    neighbours in memory. Reductions that are `steady` are computed once in so many points. `converted` has, of what is
+    executed, conversions of loads by the producer."""
 
     counts: Tally
     trips: Trips
     row: str | None = None
     steady: Mapping[Reduce, float] = field(default_factory=dict)
     beside: bool = True
+    converted: dict[str, Tally] = field(default_factory=dict)
     _moving: set[int] | None = field(init=False, default=None)
     _kept: list[Expr] = field(init=False, default_factory=list)
 
@@ -346,6 +365,8 @@ class _Counting:
             if share is not None:
                 return [(e.if_true, executions.scaled(share)), (e.if_false, executions.scaled(1 - share))]
         add_executed(e, n, self.counts)
+        if isinstance(e, Cast) and isinstance(e.operand, Access):
+            add_executed(e, n, self.converted.setdefault(e.operand.name, {}))
         if isinstance(e, Call) and e.function == "mux":
             index, *choices = e.args
             return [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]

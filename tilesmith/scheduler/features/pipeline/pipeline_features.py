@@ -22,6 +22,7 @@ from tilesmith.scheduler.analysis.neighbour_sums import GROUPS
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.features.operations.operation_counts import (
     Typed,
+    converted_loads,
     element_bytes_used,
     total,
     typed_operations,
@@ -40,7 +41,8 @@ class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
     values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
     point, updates with their share, `typed` by element type those that differ along a row of memory, and of these
-    `typed_before` those of its values before updates. A slice in the dims of `pure` can be computed alone."""
+    `typed_before` those of its values before updates, of which `converted` convert what is loaded of a producer. A
+    slice in the dims of `pure` can be computed alone."""
 
     name: str
     is_input: bool
@@ -55,6 +57,7 @@ class StageFacts:
     updates: tuple[UpdateFacts, ...] = ()
     typed: Typed = ()
     typed_before: Typed = ()
+    converted: Mapping[str, Typed] = field(default_factory=dict, compare=False)
     row: str | None = None
     """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
     which whole vectors are shuffled of. None without dims."""
@@ -246,6 +249,7 @@ def _of_stage(
         updates,
         along,
         before,
+        converted_loads(stage, at.trips, row),
         row,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import NamedTuple
 
@@ -131,6 +132,10 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     executed = [
         (n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items() if p not in repeated
     ]
+    if executed or reads.side_by_side > 1:
+        executed += _converted_again(
+            group, name, {p: n for p, n in reads.executed.items() if p not in repeated | alike}
+        )
     typed = together([(1, facts.typed), *executed]) if executed else facts.typed
     grouped = summed_producers(members.facts, name, reads.inlined)
     loads = tuple(
@@ -169,6 +174,21 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     first = together([(1, facts.typed_before), *executed])
     then = together([(1, facts.typed), (-1, facts.typed_before)])
     return Code(then, updated, updated, Before(run.before, first, loads, stores))
+
+
+def _converted_again(group: RunningGroup, name: str, inlined: Mapping[str, float]) -> list[tuple[float, Typed]]:
+    """Conversions that are counted of one element for each of the readers that load it, a stage and those inline in it,
+    less than none of them: compilers convert it once, as they load it once."""
+    stages, found = group.members.facts.stages, list[tuple[float, Typed]]()
+    times = {name: 1.0, **inlined}
+    for read in group.reads[name].reads:
+        readers = {p: n for p, n in times.items() if read.producer in stages[p].read_of and not stages[p].updates}
+        asked = sum(n * stages[p].read_of[read.producer].executed for p, n in readers.items())
+        if read.executed < asked:
+            again = read.executed / asked - 1.0
+            converted = ((n, stages[p].converted.get(read.producer)) for p, n in readers.items())
+            found += [(again * n, typed) for n, typed in converted if typed]
+    return found
 
 
 def _reads_before(group: RunningGroup, name: str) -> bool:
