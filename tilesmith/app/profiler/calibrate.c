@@ -103,11 +103,11 @@ static double window_of_all_ns(int what, char *memory, size_t piece, int crew, s
     return took;
 }
 
+static size_t turn; /* the windows that were walked through so far */
+
 /* ns per byte of `crew` threads, each in a piece of its own; all bytes together are counted. Large pieces are walked
    through window by window, each timed for itself: short enough to be left alone by other programs now and then; and
    from where the last walk ended, since a cache may still have what was before that. */
-static size_t turn;
-
 static double stream_ns(int what, char *memory, size_t piece, int crew)
 {
     double least = 1e300;
