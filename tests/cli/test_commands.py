@@ -129,6 +129,7 @@ def test_validate_from_the_standard_input():
         ("haris", "did you mean 'harris'?"),
         ("missing.yaml", "no pipeline 'missing.yaml'"),
         (".", ". is a directory"),
+        (__file__, f"'tilesmith import python {__file__}:function' prints the document"),
         ("a\0b", "cannot be read"),
     ],
 )

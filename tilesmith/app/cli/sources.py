@@ -149,6 +149,9 @@ def _read(name: str, what: str, known: Iterable[str], known_as: str) -> bytes:
         return _within(sys.stdin.buffer.read(limit + 1), name, limit)
     if path.is_dir():
         raise UsageError((f"{name} is a directory, not a {what} document", None))
+    if path.suffix == ".py" and path.is_file():
+        hint = f"'tilesmith import python {name}:function' prints the document of a pipeline that a function makes"
+        raise UsageError((f"{name} is Python, not a {what} document", hint if what == "pipeline" else None))
     try:
         with path.open("rb") as file:
             return _within(file.read(limit + 1), name, limit)
