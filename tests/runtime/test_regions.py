@@ -168,6 +168,22 @@ def test_by_the_analysis_of_a_pipeline() -> None:
     assert largest_regions(bounded, {"image": image}, {}) == {"twice": ((-3, 30), (4, 20))}
 
 
+def test_the_largest_input_gives_a_size_that_boundaries_leave_open() -> None:
+    """Whatever the inputs are called: the coarse table of gains comes first by its name."""
+    edge = {"kind": "repeat_edge"}
+    document = {
+        "format": 1, "name": "shaded",
+        "inputs": [
+            {"name": name, "type": "float32", "dims": ["x", "y"], "boundary": edge} for name in ("gain", "photo")
+        ],
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": "photo(x - 1, y) * gain(x // 8, y // 8)"}],
+        "outputs": ["out"], "estimates": {"out": [[0, 8], [0, 8]]},
+    }  # fmt: skip
+    sizes = {"gain": (3, 4), "photo": (20, 30)}
+    images = {name: Image(np.zeros(size, np.float32), (0, 0)) for name, size in sizes.items()}
+    assert largest_regions(load(document), images, {}) == {"out": ((0, 30), (0, 20))}
+
+
 def test_an_output_that_has_a_boundary_ends_where_its_domain_does() -> None:
     document = {
         "format": 1,

@@ -2,8 +2,8 @@
 
 A search over boxes that asks only one question, `query`: which regions of the inputs does this region
 of the outputs need? A larger box never needs less, so each side is grown by itself, with bisection.
-Sides that can grow without end (boundaries make any region possible) take the inputs' own size. An output that has a
-boundary itself ends where its domain does: what lies beyond is a continuation, which only readers of it see.
+Sides that can grow without end (boundaries make any region possible) take the size of the largest input. An output
+that has a boundary itself ends where its domain does: what lies beyond is a continuation, which only readers see.
 """
 
 from __future__ import annotations
@@ -104,15 +104,15 @@ class _Search:
         return box
 
     def _natural(self) -> Region:
-        """The inputs' own size: per dim that of the first input with a dim of that name, else the estimate's."""
+        """The size of the inputs: per dim that of the one that is largest in a dim of that name, as others are tables
+        or coarser; else the estimate's."""
         estimate = self.pipeline.estimate(self.outputs[0])
         region = []
         for index, dim in enumerate(self.pipeline.stage(self.outputs[0]).dims):
-            owner = next((i for i in self.pipeline.inputs if dim in i.dims and i.name in self.inputs), None)
-            if owner is not None:
-                region.append(self.inputs[owner.name][owner.dims.index(dim)])
-            else:
-                region.append(estimate[index] if estimate else (0, 1))
+            owners = (i for i in self.pipeline.inputs if dim in i.dims and i.name in self.inputs)
+            sides = [self.inputs[i.name][i.dims.index(dim)] for i in owners]
+            planned = estimate[index] if estimate else (0, 1)
+            region.append(max(sides, key=lambda side: side[1], default=planned))
         return tuple(region)
 
     def _starts(self, natural: Region) -> Iterator[Region]:
