@@ -691,7 +691,7 @@ def of_many_rows(rows: int, register: int) -> float:
 
 @pytest.mark.parametrize("register", [16, 32, 64])
 def test_addresses_of_more_rows_than_general_registers_are_loads(register: int) -> None:
-    """Of instructions that take elements from memory, too."""
+    """Addresses of instructions that take elements from memory, too."""
     six = of_many_rows(6, register)
     assert of_many_rows(1, register) == six
     cycles = [(of_many_rows(rows, register) - six) / 1e3 for rows in (8, 12)]

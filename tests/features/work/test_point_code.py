@@ -117,7 +117,7 @@ def test_places_in_another_order_in_each_vector_are_gathered(place: E, lanes: in
 
 @pytest.mark.parametrize(("place", "way"), [(x // 8, "uniform"), (x // 16 + 1, "uniform"), (x // 12, "gathered")])
 def test_what_all_lanes_read_is_one_load(place: E, way: str) -> None:
-    """Where no vector has a multiple of the divisor inside of it."""
+    """Vectors without a multiple of the divisor inside of them."""
     of = pipeline("blocks", [stage("out", "xy", F("input")(place, y))], {"out": (64, 16)}, {"input": "xy"})
     assert {t.way for t in outputs_work(of, 8).loads} == {way}
 
