@@ -31,12 +31,6 @@ def test_parameters_survive_a_document() -> None:
     assert given.ecm_parameters.row_start_ns == 11
 
 
-def test_conversions_of_one_figure_are_the_same_in_both_directions() -> None:
-    figures = derived(catalog.load("i7-6700")).i16.model_dump()
-    del figures["narrow"]
-    assert TypeCycles.model_validate(figures | {"convert": 2.5}).narrow == 2.5
-
-
 def test_unknown_keys_are_named() -> None:
     document = to_document(catalog.load("i7-6700"))
     document["ecm"] = {**derived(catalog.load("i7-6700")).model_dump(), "row_starts_ns": 1.0}

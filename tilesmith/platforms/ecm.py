@@ -43,14 +43,6 @@ class TypeCycles(BaseModel):
     narrow: Cycles = Field(description="from this type to one half as wide, per vector of this type")
     function: Cycles = Field(description="the sine, by a call of the C library for each lane")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _narrow_as_convert(cls, given: object) -> object:
-        """Descriptions that were written when one figure was the mean of both."""
-        if isinstance(given, dict) and "convert" in given:
-            return {"narrow": given["convert"], **given}
-        return given
-
 
 class LevelCycles(BaseModel):
     """Traffic between one level of cache and the next further out, of one thread that streams."""
