@@ -24,7 +24,7 @@ from xdsl.parser import Parser
 
 Combination: TypeAlias = tuple[type[Operation] | None, type[Operation] | None]
 """The operation of floats, and that of integers."""
-Loops: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+Loops: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def _dims(count: int) -> tuple[AffineDimExpr, ...]:
@@ -46,8 +46,8 @@ def _body(op: type[NamedOperation], shaped: Sequence[SSAValue], made_by: Combina
     return body
 
 
-class _Elementwise(ElementwiseOperation):
-    MADE_BY: ClassVar[Combination]
+class _OfTensors(NamedOperation):
+    """A named operation whose results, if nothing is said of them, have the types of its outputs."""
 
     def __init__(
         self,
@@ -59,57 +59,22 @@ class _Elementwise(ElementwiseOperation):
         results = [o.type for o in outputs] if res is None else res
         super().__init__(inputs, outputs, (results,), None, attributes, self.get_hidden_region(inputs, outputs))
 
+
+class _Elementwise(_OfTensors, ElementwiseOperation):
+    MADE_BY: ClassVar[Combination]
+
     @classmethod
     def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return _body(cls, (*inputs, *outputs), cls.MADE_BY, range(len(inputs)))
 
 
-@irdl_op_definition
-class DivOp(_Elementwise):
-    name = "linalg.div"
-    MADE_BY: ClassVar[Combination] = (arith.DivfOp, arith.DivSIOp)
+def _elementwise(op: str, floats: type[Operation], integers: type[Operation] | None = None) -> type[Operation]:
+    @irdl_op_definition
+    class Elementwise(_Elementwise):
+        name = f"linalg.{op}"
+        MADE_BY: ClassVar[Combination] = (floats, integers)
 
-
-@irdl_op_definition
-class AbsOp(_Elementwise):
-    name = "linalg.abs"
-    MADE_BY: ClassVar[Combination] = (math.AbsFOp, math.AbsIOp)
-
-
-@irdl_op_definition
-class NegfOp(_Elementwise):
-    name = "linalg.negf"
-    MADE_BY: ClassVar[Combination] = (arith.NegfOp, None)
-
-
-@irdl_op_definition
-class FloorOp(_Elementwise):
-    name = "linalg.floor"
-    MADE_BY: ClassVar[Combination] = (math.FloorOp, None)
-
-
-@irdl_op_definition
-class CeilOp(_Elementwise):
-    name = "linalg.ceil"
-    MADE_BY: ClassVar[Combination] = (math.CeilOp, None)
-
-
-@irdl_op_definition
-class TanhOp(_Elementwise):
-    name = "linalg.tanh"
-    MADE_BY: ClassVar[Combination] = (math.TanhOp, None)
-
-
-@irdl_op_definition
-class RsqrtOp(_Elementwise):
-    name = "linalg.rsqrt"
-    MADE_BY: ClassVar[Combination] = (math.RsqrtOp, None)
-
-
-@irdl_op_definition
-class PowfOp(_Elementwise):
-    name = "linalg.powf"
-    MADE_BY: ClassVar[Combination] = (math.PowFOp, None)
+    return Elementwise
 
 
 class _Pooling(PoolingOperation):
@@ -129,38 +94,14 @@ class _Pooling(PoolingOperation):
         return AffineMap(6, 0, read), AffineMap(6, 0, (kh, kw)), AffineMap(6, 0, (n, a, b, c))
 
 
-@irdl_op_definition
-class PoolingNhwcSumOp(_Pooling):
-    name = "linalg.pooling_nhwc_sum"
-    MADE_BY: ClassVar[Combination] = (arith.AddfOp, arith.AddiOp)
+def _pooling(op: str, floats: type[Operation], integers: type[Operation]) -> type[Operation]:
+    @irdl_op_definition
+    class Pooling(_Pooling):
+        name = f"linalg.pooling_{op}"
+        MADE_BY: ClassVar[Combination] = (floats, integers)
+        CHANNELS_LAST: ClassVar[bool] = op.startswith("nhwc")
 
-
-@irdl_op_definition
-class PoolingNhwcMaxOp(_Pooling):
-    name = "linalg.pooling_nhwc_max"
-    MADE_BY: ClassVar[Combination] = (arith.MaximumfOp, arith.MaxSIOp)
-
-
-@irdl_op_definition
-class PoolingNhwcMinOp(_Pooling):
-    name = "linalg.pooling_nhwc_min"
-    MADE_BY: ClassVar[Combination] = (arith.MinimumfOp, arith.MinSIOp)
-
-
-@irdl_op_definition
-class PoolingNchwMaxOp(_Pooling):
-    """The max pool in place of that of xDSL 0.74, whose body takes the greater of an element and the window's."""
-
-    name = "linalg.pooling_nchw_max"
-    MADE_BY: ClassVar[Combination] = (arith.MaximumfOp, arith.MaxSIOp)
-    CHANNELS_LAST: ClassVar[bool] = False
-
-
-@irdl_op_definition
-class PoolingNchwSumOp(_Pooling):
-    name = "linalg.pooling_nchw_sum"
-    MADE_BY: ClassVar[Combination] = (arith.AddfOp, arith.AddiOp)
-    CHANNELS_LAST: ClassVar[bool] = False
+    return Pooling
 
 
 class _Depthwise(ConvOperation):
@@ -178,31 +119,19 @@ class _Depthwise(ConvOperation):
         return AffineMap(6, 0, (n, c, *place)), AffineMap(6, 0, (c, kh, kw)), AffineMap(6, 0, (n, c, h, w))
 
 
-@irdl_op_definition
-class DepthwiseConv2DNhwcHwcOp(_Depthwise):
-    name = "linalg.depthwise_conv_2d_nhwc_hwc"
+def _depthwise(op: str) -> type[Operation]:
+    @irdl_op_definition
+    class Depthwise(_Depthwise):
+        name = f"linalg.depthwise_conv_2d_{op}"
+        CHANNELS_LAST: ClassVar[bool] = op.startswith("nhwc")
+
+    return Depthwise
 
 
-@irdl_op_definition
-class DepthwiseConv2DNchwChwOp(_Depthwise):
-    name = "linalg.depthwise_conv_2d_nchw_chw"
-    CHANNELS_LAST: ClassVar[bool] = False
-
-
-class _Contraction(NamedOperation):
+class _Contraction(_OfTensors):
     """A sum of products over the last loop; `LOOPS` are those of the left operand, the right one and the result."""
 
     LOOPS: ClassVar[Loops]
-
-    def __init__(
-        self,
-        inputs: Sequence[SSAValue],
-        outputs: Sequence[SSAValue] = (),
-        res: Sequence[Attribute] | None = None,
-        attributes: dict[str, Attribute] | None = None,
-    ) -> None:
-        results = [o.type for o in outputs] if res is None else res
-        super().__init__(inputs, outputs, (results,), None, attributes, self.get_hidden_region(inputs, outputs))
 
     @classmethod
     def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
@@ -226,28 +155,13 @@ class _Contraction(NamedOperation):
         return tuple(AffineMap(count, 0, tuple(AffineDimExpr(d) for d in loops)) for loops in self.LOOPS)
 
 
-@irdl_op_definition
-class BatchMatmulOp(_Contraction):
-    name = "linalg.batch_matmul"
-    LOOPS: ClassVar[Loops] = ((0, 1, 3), (0, 3, 2), (0, 1, 2))
+def _contraction(op: str, *loops: tuple[int, ...]) -> type[Operation]:
+    @irdl_op_definition
+    class Contraction(_Contraction):
+        name = f"linalg.{op}"
+        LOOPS: ClassVar[Loops] = loops
 
-
-@irdl_op_definition
-class MatvecOp(_Contraction):
-    name = "linalg.matvec"
-    LOOPS: ClassVar[Loops] = ((0, 1), (1,), (0,))
-
-
-@irdl_op_definition
-class VecmatOp(_Contraction):
-    name = "linalg.vecmat"
-    LOOPS: ClassVar[Loops] = ((1,), (1, 0), (0,))
-
-
-@irdl_op_definition
-class DotOp(_Contraction):
-    name = "linalg.dot"
-    LOOPS: ClassVar[Loops] = ((0,), (0,), ())
+    return Contraction
 
 
 @irdl_op_definition
@@ -325,7 +239,25 @@ def _short_body(parser: Parser, op: str, ins: Sequence[SSAValue]) -> Region:
 
 
 OPS: tuple[type[Operation], ...] = (
-    DivOp, AbsOp, NegfOp, FloorOp, CeilOp, TanhOp, RsqrtOp, PowfOp, PoolingNhwcSumOp, PoolingNhwcMaxOp,
-    PoolingNhwcMinOp, PoolingNchwMaxOp, PoolingNchwSumOp, DepthwiseConv2DNhwcHwcOp,
-    DepthwiseConv2DNchwChwOp, BatchMatmulOp, MatvecOp, VecmatOp, DotOp, Conv2DOp, MapOp,
-)  # fmt: skip
+    _elementwise("div", arith.DivfOp, arith.DivSIOp),
+    _elementwise("abs", math.AbsFOp, math.AbsIOp),
+    _elementwise("negf", arith.NegfOp),
+    _elementwise("floor", math.FloorOp),
+    _elementwise("ceil", math.CeilOp),
+    _elementwise("tanh", math.TanhOp),
+    _elementwise("rsqrt", math.RsqrtOp),
+    _elementwise("powf", math.PowFOp),
+    _pooling("nhwc_sum", arith.AddfOp, arith.AddiOp),
+    _pooling("nhwc_max", arith.MaximumfOp, arith.MaxSIOp),
+    _pooling("nhwc_min", arith.MinimumfOp, arith.MinSIOp),
+    _pooling("nchw_max", arith.MaximumfOp, arith.MaxSIOp),  # xDSL 0.74's takes that of an element and the window's
+    _pooling("nchw_sum", arith.AddfOp, arith.AddiOp),
+    _depthwise("nhwc_hwc"),
+    _depthwise("nchw_chw"),
+    _contraction("batch_matmul", (0, 1, 3), (0, 3, 2), (0, 1, 2)),
+    _contraction("matvec", (0, 1), (1,), (0,)),
+    _contraction("vecmat", (1,), (1, 0), (0,)),
+    _contraction("dot", (0,), (0,), ()),
+    Conv2DOp,
+    MapOp,
+)
