@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import tempfile
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from support.kept import sweep_kept
 
+from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.runtime import held_folders
 
 TESTS = Path(__file__).parent
@@ -66,8 +68,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+        folder = item.nodeid.removeprefix("tests/").partition("/")[0]
+        if folder in SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
+        if folder == "browser":
+            item.add_marker(pytest.mark.browser)
+
+
+def pytest_collection_finish() -> None:
+    """Tests, of which there are more than ten thousand, stay to the end: the garbage collector passes them over."""
+    gc.collect()
+    collect_rarely()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -57,12 +57,6 @@ class Site:
         return dict(job)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Schedules `blur` (two versions of the pipeline: `blur`, `blur again`), `harris`, `harris elsewhere` (another

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from support.serving import serving
+from support.servers import running
 
 from tilesmith.app.cli.ci.status import ERROR, FINE, REGRESSED
 from tilesmith.app.comparison.noise import CALLS, ROUNDS
@@ -39,7 +39,7 @@ def url(tmp_path):
         data_dir=tmp_path / "data", schedule_workers=0, job_workers=0, log_level="error", calibrate=False,
         admin_token="choose-a-long-one",
     )  # fmt: skip
-    with serving(create_app(settings)) as found:
+    with running(create_app(settings)) as found:
         yield found
 
 

@@ -223,7 +223,7 @@ def test_the_job_of_gitlab_passes_arguments_as_they_are(runner, tmp_path):
 
 @pytest.mark.slow
 def test_the_jobs_gate_against_a_service(runner, tmp_path):
-    from support.serving import serving
+    from support.servers import running
 
     from tilesmith.app.service.main import create_app
     from tilesmith.app.service.settings import Settings
@@ -237,7 +237,7 @@ def test_the_jobs_gate_against_a_service(runner, tmp_path):
         "COMMAND": "tilesmith", "DOCUMENTS": "soften.json", "PLATFORMS": "i7-6700", "FAIL_ABOVE": "5%",
         "MEASURE": "false", "DEFAULT_BRANCH": "main", "GITHUB_ACTIONS": "true",
     }  # fmt: skip
-    with serving(create_app(settings)) as url:
+    with running(create_app(settings)) as url:
         push = github | {
             "TILESMITH_SERVER": url,
             "GITHUB_EVENT_NAME": "push",

@@ -9,17 +9,18 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import httpx
-import uvicorn
 from pydantic import SecretStr
 
-from tilesmith.app.service import logs
-from tilesmith.app.service.main import create_app
-from tilesmith.app.service.settings import Settings
+sys.path[:0] = [str(Path(__file__).parents[1])]
+
+from support.servers import running  # noqa: E402
+
+from tilesmith.app.service import logs  # noqa: E402
+from tilesmith.app.service.main import create_app  # noqa: E402
+from tilesmith.app.service.settings import Settings  # noqa: E402
 
 CONFIGURATION = """
 [checks]
@@ -67,38 +68,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--examples", type=int, default=100, help="of each operation, in each phase")
     parser.add_argument("--seed", type=int)
     asked, others = parser.parse_known_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="tilesmith-fuzz-") as folder:
-        server = _served(Path(folder))
-        port = server.servers[0].sockets[0].getsockname()[1]
-        httpx.get(
-            f"http://127.0.0.1:{port}/openapi.json", timeout=120
-        )  # made once, and waited for only so long by `st`
-        configuration = Path(folder) / "schemathesis.toml"
-        configuration.write_text(CONFIGURATION, encoding="utf-8")
-        command = [
-            *(str(Path(sys.executable).with_name("st")), "--config-file", str(configuration)),
-            *("run", f"http://127.0.0.1:{port}/openapi.json"),
-            *("--max-time", str(asked.seconds), "--max-examples", str(asked.examples), "--continue-on-failure"),
-            *("--generation-database", "none", "--request-timeout", "60"),
-            *("--header", f"Authorization: Bearer {TOKEN}"),
-            *([] if asked.seed is None else ["--seed", str(asked.seed)]),
-            *others,
-        ]
-        try:
-            return subprocess.run(command, cwd=folder, check=False).returncode
-        finally:
-            server.should_exit = True
-            server.thread.join()
-
-
-class _Server(uvicorn.Server):
-    thread: threading.Thread
-
-
-def _served(folder: Path) -> _Server:
-    """A service that schedules in earnest, without doing jobs; requests are small, so that it has time for many."""
     logs.configure("json", "error")
-    settings = Settings(
+    with tempfile.TemporaryDirectory(prefix="tilesmith-fuzz-") as name:
+        folder = Path(name)
+        configuration = folder / "schemathesis.toml"
+        configuration.write_text(CONFIGURATION, encoding="utf-8")
+        with running(create_app(_settings(folder))) as url:
+            description = f"{url}/openapi.json"
+            httpx.get(description, timeout=120)  # made once, and waited for only so long by `st`
+            command = [
+                *(str(Path(sys.executable).with_name("st")), "--config-file", str(configuration), "run", description),
+                *("--max-time", str(asked.seconds), "--max-examples", str(asked.examples), "--continue-on-failure"),
+                *("--generation-database", "none", "--request-timeout", "60"),
+                *("--header", f"Authorization: Bearer {TOKEN}"),
+                *([] if asked.seed is None else ["--seed", str(asked.seed)]),
+                *others,
+            ]
+            return subprocess.run(command, cwd=folder, check=False).returncode
+
+
+def _settings(folder: Path) -> Settings:
+    """Those of a service that schedules in earnest, without doing jobs; requests are small, so that it has time for
+    many."""
+    return Settings(
         data_dir=folder,
         schedule_workers=2,
         job_workers=0,
@@ -109,15 +101,6 @@ def _served(folder: Path) -> _Server:
         admin_token=SecretStr(TOKEN),
         token_failures=100_000,
     )
-    server = _Server(uvicorn.Config(create_app(settings), host="127.0.0.1", port=0, log_config=None, access_log=False))
-    server.thread = threading.Thread(target=server.run, daemon=True)
-    server.thread.start()
-    deadline = time.monotonic() + 60
-    while not server.started:
-        if not server.thread.is_alive() or time.monotonic() > deadline:
-            raise RuntimeError("the service does not start")
-        time.sleep(0.05)
-    return server
 
 
 if __name__ == "__main__":

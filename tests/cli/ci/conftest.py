@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.serving import serving
+from support.servers import running
 from typer.testing import CliRunner
 
 from tilesmith.app.cli import app
@@ -38,7 +38,7 @@ def url(tmp_path_factory):
     settings = Settings(
         data_dir=folder, schedule_workers=0, job_workers=1, log_level="error", calibrate=False, admin_token=TOKEN
     )
-    with serving(create_app(settings)) as found:
+    with running(create_app(settings)) as found:
         yield found
 
 
