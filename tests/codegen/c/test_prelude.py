@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.tools import require_tool
 
-from tilesmith.scheduler.codegen.c.prelude import ABI, HELPERS, INCLUDES, entry_name, helpers_used
+from tilesmith.scheduler.codegen.c.prelude import ABI, HELPERS, INCLUDES, KINDS_OF_FUNCTIONS, entry_name, helpers_used
 
 SIZES = "enum { LINE = 64, CROWDED = 2048, BLOCKS = 4 };"
 """What a file says of itself ahead of them."""
@@ -55,6 +55,18 @@ def test_all_of_them_compile_without_a_warning(tmp_path: Path) -> None:
     flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-fsyntax-only")
     found = subprocess.run([require_tool("gcc"), *flags, source], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+def test_functions_have_options_of_their_own_where_code_is_optimized(level: str, tmp_path: Path) -> None:
+    """GCC optimizes each that has, whatever the level of the rest."""
+    source = tmp_path / "kinds.c"
+    source.write_text(
+        "\n".join((KINDS_OF_FUNCTIONS, *(f"{kind} void f(void)" for kind in ("SELDOM", "ONCE", "SMALL"))))
+    )
+    flags = ("-E", "-P", level)
+    made = subprocess.run([require_tool("gcc"), *flags, source], capture_output=True, text=True, check=True).stdout
+    assert made.count("optimize(") == (0 if level == "-O0" else 3)
 
 
 def test_entries_are_no_type() -> None:

@@ -38,9 +38,15 @@ KINDS_OF_FUNCTIONS = """\
 #define SMALL static __attribute__((noinline, minsize, unused))
 #define ROLLED _Pragma("clang loop unroll(disable)") /* else it loads ahead for all iterations, and spills sums */
 #else
+#ifdef __OPTIMIZE__
 #define SELDOM static __attribute__((noinline, cold, optimize("no-tree-slp-vectorize"), unused))
 #define ONCE static __attribute__((noinline, optimize("O0"), unused))
 #define SMALL static __attribute__((noinline, optimize("O2", "no-tree-vectorize"), unused))
+#else /* for debuggers: GCC would optimize what has options of its own */
+#define SELDOM static __attribute__((noinline, cold, unused))
+#define ONCE SELDOM
+#define SMALL SELDOM
+#endif
 #define ROLLED
 #endif
 """
