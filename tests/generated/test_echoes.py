@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call
 
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
 HALF = {"kind": "constant", "value": "0.5"}
@@ -53,7 +54,7 @@ def test_echoes_have_vectors_along_rows(case: str, vector_bytes: int) -> None:
     for width in (65, 80, 97, 130, 214):
         image = Image(rng.random((2, width), np.float32), (0, 0))
         region = {"f": ((0, width), (0, 2))}
-        (expected,) = interpret(of, {"a": image}, {}, region)["f"]
+        (expected,) = interpreted(of, {"a": image}, {}, region)["f"]
         status, got = call(library, made.source, of, {"a": image}, {}, region)
         assert status == 0
         np.testing.assert_allclose(got["f"][0], expected, rtol=0, atol=1e-5, err_msg=str(width))

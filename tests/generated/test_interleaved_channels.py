@@ -9,12 +9,13 @@ import re
 import numpy as np
 import pytest
 from support.buffers import invoke, view
+from support.interpreted import interpreted
 from support.machines import here, machine
 from support.native import build, source_of
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
 
@@ -94,7 +95,7 @@ def test_values(type_: str, channels: int, to: str, way: str) -> None:
     source = source_by_vectors(pipeline, 32 // np.dtype(type_).itemsize)
     array = random_image(type_, channels)
     regions = {"out": ((0, WIDTH), (0, HEIGHT), (0, channels))}
-    expected = interpret(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
+    expected = interpreted(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
     image, _mapped = at_the_end(laid_out(array, way))
     out, _mapped_too = at_the_end(laid_out(np.zeros_like(expected), way))
     for compiler in COMPILERS:
@@ -111,7 +112,7 @@ def test_short_vectors(channels: int, lanes: int) -> None:
     source = source_by_vectors(pipeline, lanes)
     array = random_image("uint16", channels)
     regions = {"out": ((0, WIDTH), (0, HEIGHT), (0, channels))}
-    expected = interpret(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
+    expected = interpreted(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
     image, out = laid_out(array, "packed"), laid_out(np.zeros_like(expected), "packed")
     for compiler in COMPILERS:
         assert invoke(build(source, compiler=compiler), source, [view(image, (0, 0, 0)), view(out, (0, 0, 0))]) == 0
@@ -123,7 +124,7 @@ def test_a_stage_in_memory_is_interleaved_too() -> None:
     source = source_by_vectors(pipeline, 32, "y.inner")
     array = random_image("uint8", 3)
     regions = {"out": ((0, WIDTH), (0, HEIGHT), (0, 3))}
-    expected = interpret(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
+    expected = interpreted(pipeline, {"image": Image(array, (0, 0, 0))}, {}, regions)["out"][0]
     image, out = laid_out(array, "packed"), np.zeros_like(expected)
     assert invoke(build(source), source, [view(image, (0, 0, 0)), view(out, (0, 0, 0))]) == 0
     np.testing.assert_array_equal(out, expected)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import here, machine
 from support.native import build, call, loops_over_whole_vectors, source_of
 from support.planar import planar
@@ -17,7 +18,7 @@ from support.threads import threads
 
 from benchmarks.problem import at_regions
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -152,7 +153,7 @@ def test_rows_of_every_width(name: str) -> None:
         inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        assert_right(got, interpret(pipeline, inputs, {}, regions))
+        assert_right(got, interpreted(pipeline, inputs, {}, regions))
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -183,7 +184,7 @@ def test_bools_past_the_caches(fused: bool) -> None:
         inputs = {"input": Image(data, (0, 0))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        assert_right(got, interpret(pipeline, inputs, {}, regions))
+        assert_right(got, interpreted(pipeline, inputs, {}, regions))
 
 
 def test_rows_of_pairs_are_written_past_the_caches() -> None:
@@ -211,7 +212,7 @@ def test_rows_of_pairs_are_written_past_the_caches() -> None:
             inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
             status, got = call(library, source, pipeline, inputs, {}, regions)
             assert status == 0
-            assert_right(got, interpret(pipeline, inputs, {}, regions))
+            assert_right(got, interpreted(pipeline, inputs, {}, regions))
 
 
 def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
@@ -231,7 +232,7 @@ def test_a_ring_of_which_several_rows_are_new_at_a_time() -> None:
     inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
     status, got = call(build(source, ("-O1", "-march=native")), source, pipeline, inputs, {}, regions)
     assert status == 0
-    assert_right(got, interpret(pipeline, inputs, {}, regions))
+    assert_right(got, interpreted(pipeline, inputs, {}, regions))
 
 
 @pytest.mark.parametrize(("name", "soon"), [("blur", False), ("harris", True), ("unsharp", True)])
@@ -346,7 +347,7 @@ def test_neighbours_are_lanes_of_two_vectors(type_: str, compiler: str) -> None:
     regions = {"out": ((0, 5 * lanes + 3), (0, 3))}
     status, got = call(library, source, pipeline, {"input": Image(data, (0, 0))}, {}, regions)
     assert status == 0
-    assert_right(got, interpret(pipeline, {"input": Image(data, (0, 0))}, {}, regions))
+    assert_right(got, interpreted(pipeline, {"input": Image(data, (0, 0))}, {}, regions))
 
 
 def test_windows_rotate_and_need_no_memory() -> None:

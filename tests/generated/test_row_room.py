@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import here
 from support.native import build, call, source_of
 from support.shipped import assert_right, random_array
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.types import TYPES
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
@@ -68,4 +69,4 @@ def test_every_width(type_: str, tile: int | None, monkeypatch: pytest.MonkeyPat
         regions = {"out": ((width % 3 - 1, width), (-1, 5))}
         status, got = call(library, source, p, inputs, {}, regions)
         assert status == 0, width
-        assert_right(got, interpret(p, inputs, {}, regions))
+        assert_right(got, interpreted(p, inputs, {}, regions))

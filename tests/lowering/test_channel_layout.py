@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import here, machine
 from support.native import build, call, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -84,4 +85,4 @@ def test_channels_that_are_looked_up_are_loaded_at_once(
         regions = {"out": ((-2, 131), (-1, 2), (first, count))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+        np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])

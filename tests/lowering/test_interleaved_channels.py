@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call, loops_over_whole_vectors, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.schedule.schedule import Group, Placement, Schedule, Tile, Vector
 from tilesmith.scheduler.search import SearchOptions, autoschedule
 
@@ -59,7 +60,7 @@ def test_pixels_are_vectors_along_their_row(channels: int, type_: str, vector_by
         regions = {"out": ((0, width), (0, 5), (0, channels))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        expected = interpret(pipeline, inputs, {}, regions)["out"][0]
+        expected = interpreted(pipeline, inputs, {}, regions)["out"][0]
         np.testing.assert_allclose(got["out"][0], expected, rtol=1e-5, atol=0 if type_ == "float32" else 1)
 
 
@@ -123,7 +124,7 @@ def test_rows_of_several_stages_take_pixels_as_vectors(boundary: str, vector_byt
         regions = {"out": ((0, width), (0, 5), (0, 3))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+        np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])
 
 
 @pytest.mark.parametrize("vector_bytes", [32, 64])
@@ -157,7 +158,7 @@ def test_pixels_near_each_other_are_picked_from_vectors(
         inputs = {"a": Image(memory.transpose(2, 0, 1), (first, 0, 0))}
         status, got = call(library, source, pipeline, inputs, {}, regions := {"out": ((0, width), (0, 3), (0, 3))})
         assert status == 0
-        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+        np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])
 
 
 def flat(channels: int, boundary: str) -> dict[str, object]:
@@ -201,7 +202,7 @@ def test_no_channel_is_taken_out_of_flat_rows(vector_bytes: int, channels: int, 
         regions = {"out": ((0, width), (0, 9), (0, channels))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+        np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
@@ -234,4 +235,4 @@ def test_elements_of_pixels_that_differ_in_channel_are_picked_from_vectors(place
         regions = {"luma": ((first, width), (0, 5))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        np.testing.assert_array_equal(got["luma"][0], interpret(pipeline, inputs, {}, regions)["luma"][0])
+        np.testing.assert_array_equal(got["luma"][0], interpreted(pipeline, inputs, {}, regions)["luma"][0])

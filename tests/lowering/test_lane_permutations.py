@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 
@@ -85,4 +86,4 @@ def test_lanes_that_share_elements_are_permuted(type_: str, place: str, size: in
             }
             status, got = call(library, source, of, inputs, {}, regions)
             assert status == 0
-            np.testing.assert_array_equal(got["out"][0], interpret(of, inputs, {}, regions)["out"][0])
+            np.testing.assert_array_equal(got["out"][0], interpreted(of, inputs, {}, regions)["out"][0])

@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 pytestmark = pytest.mark.slow
@@ -72,4 +73,4 @@ def test_neighbours_are_read_in_order_and_summed(name: str, vector_bytes: int) -
         inputs, regions = {"a": Image(pixels, (0, 0))}, {"f": ((0, width), (0, 11), (0, shifts))}
         status, got = call(library, source, pipeline, inputs, {}, regions)
         assert status == 0
-        np.testing.assert_array_equal(got["f"][0], interpret(pipeline, inputs, {}, regions)["f"][0])
+        np.testing.assert_array_equal(got["f"][0], interpreted(pipeline, inputs, {}, regions)["f"][0])

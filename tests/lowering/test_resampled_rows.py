@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.interpreted import interpreted
 from support.machines import machine
 from support.native import build, call, compiled, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.search import SearchOptions, autoschedule
 
@@ -62,7 +63,7 @@ def test_places_near_each_other_are_lanes_of_two_vectors(type_: str, vector_byte
         regions, params = {"out": ((-3, 200), (0, 2))}, {"f": factor}
         status, got = call(library, source, pipeline, {"a": image}, params, regions)
         assert status == 0
-        np.testing.assert_allclose(got["out"][0], interpret(pipeline, {"a": image}, params, regions)["out"][0], 1e-5)
+        np.testing.assert_allclose(got["out"][0], interpreted(pipeline, {"a": image}, params, regions)["out"][0], 1e-5)
 
 
 def test_vectors_of_several_registers_have_none_where_places_fill_part_of_one() -> None:
