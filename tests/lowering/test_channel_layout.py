@@ -49,7 +49,6 @@ def by_hand(unroll: tuple[str, ...]) -> Schedule:
     )
 
 
-@pytest.mark.parametrize("compiler", sorted(FLAGS))
 @pytest.mark.parametrize(
     ("channels", "type_", "value", "unroll", "loaded"),
     [
@@ -66,8 +65,9 @@ def by_hand(unroll: tuple[str, ...]) -> Schedule:
     ],
 )
 def test_channels_that_are_looked_up_are_loaded_at_once(
-    channels: int, type_: str, value: str, unroll: tuple[str, ...], loaded: str | None, compiler: str
+    channels: int, type_: str, value: str, unroll: tuple[str, ...], loaded: str | None
 ) -> None:
+    """Clang, too, has the instructions that are ours; where none are, one compiler is asked."""
     pipeline, schedule = load(pixels(channels, type_, value)), by_hand(unroll)
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
@@ -80,9 +80,10 @@ def test_channels_that_are_looked_up_are_loaded_at_once(
         "a": Image(rng.integers(0, 60, (50, 70)).astype(type_), (-5, -6)),
         "i": Image(rng.integers(-9, 50, 140).astype(np.int16), (-3,)),
     }
-    library = build(source, FLAGS[compiler], compiler)
-    for count, first in ((channels, 0), (channels - 1, 1)):
-        regions = {"out": ((-2, 131), (-1, 2), (first, count))}
-        status, got = call(library, source, pipeline, inputs, {}, regions)
-        assert status == 0
-        np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])
+    for compiler in FLAGS if loaded else ("gcc",):
+        library = build(source, FLAGS[compiler], compiler)
+        for count, first in ((channels, 0), (channels - 1, 1)):
+            regions = {"out": ((-2, 131), (-1, 2), (first, count))}
+            status, got = call(library, source, pipeline, inputs, {}, regions)
+            assert status == 0
+            np.testing.assert_array_equal(got["out"][0], interpreted(pipeline, inputs, {}, regions)["out"][0])
