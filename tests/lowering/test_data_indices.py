@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from support.machines import here
@@ -15,8 +17,6 @@ from tilesmith.scheduler.rewrites.passes import rewrite
 
 pytestmark = pytest.mark.slow
 
-ROOT = (Group("g", ("i.inner",), (), None, None, (), ()), Group("out", ("x.inner",), (), None, Vector("x", 8), (), ()))
-INSIDE = (Group("out", ("x.inner",), (), None, None, (), (Placement("g", "x.inner", "x.inner"),)),)
 N = 64
 
 
@@ -28,55 +28,72 @@ def _image(type_: str) -> Image:
     return Image(rng.integers(info.min, info.max, N, dtype=type_, endpoint=True), (0,))
 
 
-@pytest.mark.parametrize("groups", [ROOT, INSIDE], ids=["root", "inside"])
-@pytest.mark.parametrize(
-    ("index", "type_"),
-    [
-        ("int32(clamp(input(x) * 8.0, -3.0, 7.0))", "float32"),
-        ("clamp(int32(input(x) * 8.0), 0, 7)", "float32"),
-        ("int32(floor(clamp(input(x), -2.0, 3.0) * 1.5))", "float32"),
-        ("int32(random(x) * 10.0)", "float32"),
-        ("abs(int32(input(x)))", "int16"),
-        ("int32(input(x) - 1)", "uint8"),
-        ("int32(input(x) ^ 5)", "uint8"),
-        ("int32(input(x)) ^ 5", "uint8"),
-        ("int32(input(x)) >> 3", "int16"),
-        ("int32(input(x)) ** 2", "uint8"),
-        ("sum(int32(input(x)) for r in range(0, 4))", "uint8"),
-        ("max(int32(input(x)) + r for r in range(0, 4))", "uint8"),
-        ("sat_int16(input(x))", "int32"),
-        ("int64(x) * 2", "uint8"),
-        ("int32(int64(x) * 2) + 1", "uint8"),
-        ("(input(x) * 65536 * 64) % 9", "int32"),
-        ("clamp(input(x) + 2000000000, 0, 8)", "int32"),
-        ("clamp(-(input(x) - 1), 0, 8)", "int32"),
-        ("int32(input(x)) % 9", "int64"),
-        ("(input(x) * 2) % 9", "uint32"),
-        ("clamp(int64(input(x)) * 3, 0, 8)", "int32"),
-        ("clamp(input(x), 0, 8) - 3 * (x // 16)", "int32"),
-        ("5 - (clamp(input(x), 0, 8) + 2)", "int32"),
-        ("clamp(int64(input(x)), 4294967296, 4294967300) - 4294967296", "int32"),
-        ("(clamp(input(x), 0, 8) - 3) % 5 + 2", "int32"),
-        ("int32(input(x)) - 200 + input.min.x", "uint8"),
-    ],
+PLACES = (
+    ("int32(clamp(input(x) * 8.0, -3.0, 7.0))", "float32"),
+    ("clamp(int32(input(x) * 8.0), 0, 7)", "float32"),
+    ("int32(floor(clamp(input(x), -2.0, 3.0) * 1.5))", "float32"),
+    ("int32(random(x) * 10.0)", "float32"),
+    ("abs(int32(input(x)))", "int16"),
+    ("int32(input(x) - 1)", "uint8"),
+    ("int32(input(x) ^ 5)", "uint8"),
+    ("int32(input(x)) ^ 5", "uint8"),
+    ("int32(input(x)) >> 3", "int16"),
+    ("int32(input(x)) ** 2", "uint8"),
+    ("sum(int32(input(x)) for r in range(0, 4))", "uint8"),
+    ("max(int32(input(x)) + r for r in range(0, 4))", "uint8"),
+    ("sat_int16(input(x))", "int32"),
+    ("int64(x) * 2", "uint8"),
+    ("int32(int64(x) * 2) + 1", "uint8"),
+    ("(input(x) * 65536 * 64) % 9", "int32"),
+    ("clamp(input(x) + 2000000000, 0, 8)", "int32"),
+    ("clamp(-(input(x) - 1), 0, 8)", "int32"),
+    ("int32(input(x)) % 9", "int64"),
+    ("(input(x) * 2) % 9", "uint32"),
+    ("clamp(int64(input(x)) * 3, 0, 8)", "int32"),
+    ("clamp(input(x), 0, 8) - 3 * (x // 16)", "int32"),
+    ("5 - (clamp(input(x), 0, 8) + 2)", "int32"),
+    ("clamp(int64(input(x)), 4294967296, 4294967300) - 4294967296", "int32"),
+    ("(clamp(input(x), 0, 8) - 3) % 5 + 2", "int32"),
+    ("int32(input(x)) - 200 + input.min.x", "uint8"),
 )
-def test_places_that_data_says(index: str, type_: str, groups: tuple[Group, ...]) -> None:
+"""Places, and the type of the input that says them."""
+
+
+def _groups(n: int, inside: bool) -> tuple[Group, ...]:
+    """The stages of one of the places, which is computed at each point or ahead of all."""
+    if inside:
+        return (Group(f"out{n}", ("x.inner",), (), None, None, (), (Placement(f"g{n}", "x.inner", "x.inner"),)),)
+    return (
+        Group(f"g{n}", ("i.inner",), (), None, None, (), ()),
+        Group(f"out{n}", ("x.inner",), (), None, Vector("x", 8), (), ()),
+    )
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["root", "inside"])
+def test_places_that_data_says(inside: bool) -> None:
+    """All of them in one library, each from a stage of its own."""
+    types = sorted({type_ for _, type_ in PLACES})
+    stages: list[dict[str, object]] = []
+    for n, (index, type_) in enumerate(PLACES):
+        stages.append({"name": f"g{n}", "dims": ["i"], "value": "i * 3"})
+        place = re.sub(r"\binput\b", f"input_{type_}", index)
+        stages.append({"name": f"out{n}", "dims": ["x"], "value": f"g{n}({place})"})
+    outputs = [f"out{n}" for n in range(len(PLACES))]
     document = {
         "format": 1,
         "name": "table",
-        "inputs": [{"name": "input", "type": type_, "dims": ["x"]}],
-        "stages": [
-            {"name": "g", "dims": ["i"], "value": "i * 3"},
-            {"name": "out", "dims": ["x"], "value": f"g({index})"},
-        ],
-        "outputs": ["out"],
-        "estimates": {"out": [[0, N]]},
+        "inputs": [{"name": f"input_{t}", "type": t, "dims": ["x"]} for t in types],
+        "stages": stages,
+        "outputs": outputs,
+        "estimates": {o: [[0, N]] for o in outputs},
     }
     pipeline = load(document)
-    schedule = Schedule("table", "hand", groups)
+    schedule = Schedule("table", "hand", tuple(g for n in range(len(PLACES)) for g in _groups(n, inside)))
     check(rewrite(pipeline, schedule))
     source = source_of(pipeline, schedule, here())
-    inputs, regions = {"input": _image(type_)}, {"out": ((0, N),)}
+    inputs, regions = {f"input_{t}": _image(t) for t in types}, dict.fromkeys(outputs, ((0, N),))
     status, got = call(build(source), source, pipeline, inputs, {}, regions)
     assert status == 0
-    np.testing.assert_array_equal(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0])
+    expected = interpret(pipeline, inputs, {}, regions)
+    for output, (index, _) in zip(outputs, PLACES, strict=True):
+        np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=index)
