@@ -34,7 +34,7 @@ from tilesmith.scheduler.strategies.costs import cost
 from tilesmith.scheduler.strategies.document import load_text
 from tilesmith.scheduler.strategies.registry import RULES, Step
 from tilesmith.scheduler.strategies.state import Budget, Context, State, begin
-from tilesmith.scheduler.strategies.text import definition_lines, schedule_lines
+from tilesmith.scheduler.strategies.text import definition_lines, group_lines
 
 SEEDS = range(12)
 PLATFORM = get("i7-6700")
@@ -42,7 +42,8 @@ assert steps
 
 
 def text(state: State) -> list[str]:
-    return [*definition_lines(state.pipeline), *schedule_lines(state.schedule), *map(str, sorted(state.decided))]
+    groups = (line for group in state.schedule.groups for line in group_lines(group))
+    return [*definition_lines(state.pipeline), *groups, *map(str, sorted(state.decided))]
 
 
 def drawn_step(r: Random) -> Step:

@@ -10,7 +10,6 @@ from tilesmith.scheduler.ir.schedule.schedule import (
     INLINE,
     Group,
     Placement,
-    Schedule,
     UpdateLoops,
     Vector,
     dim_of,
@@ -24,12 +23,6 @@ def definition_lines(pipeline: Pipeline) -> Iterator[str]:
     tuples = frozenset(s.name for s in pipeline.stages if len(s.values) > 1)
     for stage in pipeline.stages:
         yield from _definition(stage, tuples)
-
-
-def schedule_lines(schedule: Schedule) -> Iterator[str]:
-    """The groups in the order that they run: a line for the loops of each, outermost first, and one for each member."""
-    for group in schedule.groups:
-        yield from group_lines(group)
 
 
 def group_lines(group: Group) -> Iterator[str]:

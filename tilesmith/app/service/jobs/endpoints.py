@@ -28,7 +28,6 @@ from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, Job
 from tilesmith.app.service.jobs.service import idempotency_key, summary
 from tilesmith.app.service.jobs.states import FINISHED, State
 from tilesmith.app.service.paging import Paging
-from tilesmith.app.service.schedules import repository as schedule_rows
 from tilesmith.app.service.tokens.service import Holder
 from tilesmith.scheduler.frontends.document import document as documents
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -328,6 +327,3 @@ def _png(services: Context, job_id: str, name: str, component: int, stretch: boo
         except images.ImageError as error:
             raise ApiError("bad_image", f"output {name}: {error}".replace(f"{picture}: ", "")) from None
         return Response(picture.read_bytes(), media_type="image/png")
-
-
-__all__ = ["router", "schedule_rows"]

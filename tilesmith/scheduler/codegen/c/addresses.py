@@ -15,6 +15,7 @@ from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.types import Symbols, scalar
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop import ops
+from tilesmith.scheduler.ir.loop.program import Scatter
 from tilesmith.scheduler.ir.loop.values import Lane, LaneOffset, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, UINT8, ScalarType
 
@@ -254,6 +255,18 @@ class LaneNames(Protocol):
 def offset(o: LaneNames, offsets: tuple[LaneOffset, ...], n: int) -> str:
     """The offset of lane n in an address that differs from lane to lane."""
     return " + ".join(_one_offset(o, g, n) for g in offsets)
+
+
+def scattered(o: LaneNames, s: Scatter) -> list[str]:
+    """The stores of lanes that do not lie side by side, a line for each."""
+    v = s.value
+    one = " & 1" if v.type == BOOL else ""
+    lines = [f"{s.row}[{offset(o, s.offsets, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
+    if s.within is None:
+        return lines
+    lo, hi = (o.symbols.text(x) for x in s.within)
+    at = [lane_index(o, s.offsets[0].lane, n) for n in range(v.lanes)]
+    return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
 
 
 def _one_offset(o: LaneNames, g: LaneOffset, n: int) -> str:

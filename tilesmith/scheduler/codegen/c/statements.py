@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import inf
 from typing import assert_never
 
-from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
+from tilesmith.scheduler.codegen.c.addresses import scattered
 from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
 from tilesmith.scheduler.codegen.c.lane_gathers import place
 from tilesmith.scheduler.codegen.c.nesting import Nesting
@@ -159,15 +159,15 @@ class Statements:
             case Define() | PeeledLoop():
                 raise AssertionError("a block prints them")
             case Accumulator():
-                return [self._accumulator(s)]
+                return [f"{self.operands.type_of(s.result)} {s.result.name} = {self._fitted(s.start, s.result)};"]
             case Assign():
-                return [f"{s.target.name} = {self._fitted(s)};"]
+                return [f"{s.target.name} = {self._fitted(s.value, s.target)};"]
             case RowPointer():
                 return [f"{self._pointer(s.buffer)}const {s.result} = {self._row(s)};"]
             case Store():
                 return self._store(s)
             case Scatter():
-                return self._scatter(s)
+                return scattered(self.operands, s)
             case StreamAligned():
                 return [self._stream_aligned(s)]
             case StreamLine():
@@ -253,19 +253,12 @@ class Statements:
 
     # values ------------------------------------------------------------
 
-    def _accumulator(self, s: Accumulator) -> str:
-        r, o = s.result, self.operands
-        if r.lanes == 1:
-            start = o.name(s.start)
-        else:
-            start = o.mask(s.start, r.mask_bits, r.lanes) if r.type == BOOL else o.wide(s.start, r.lanes)
-        return f"{o.type_of(r)} {r.name} = {start};"
-
-    def _fitted(self, s: Assign) -> str:
-        o, t = self.operands, s.target
-        if t.lanes == 1:
-            return o.name(s.value)
-        return o.mask(s.value, t.mask_bits, t.lanes) if t.type == BOOL else o.wide(s.value, t.lanes)
+    def _fitted(self, v: Value, target: Value) -> str:
+        """A value as that of a register."""
+        o = self.operands
+        if target.lanes == 1:
+            return o.name(v)
+        return o.mask(v, target.mask_bits, target.lanes) if target.type == BOOL else o.wide(v, target.lanes)
 
     def _place(self, s: Store | StreamAligned | StreamLine) -> str:
         return place(s.row, self.symbols.bare(s.index))
@@ -291,16 +284,6 @@ class Statements:
             return ""
         lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
         return f", {lo}, {hi}"
-
-    def _scatter(self, s: Scatter) -> list[str]:
-        o, v = self.operands, s.value
-        one = " & 1" if v.type == BOOL else ""
-        lines = [f"{s.row}[{offset(o, s.offsets, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
-        if s.within is None:
-            return lines
-        lo, hi = (self.symbols.text(x) for x in s.within)
-        at = [lane_index(o, s.offsets[0].lane, n) for n in range(v.lanes)]
-        return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
 
     def _stream_aligned(self, s: StreamAligned) -> str:
         o, v = self.operands, s.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tilesmith.scheduler.codegen.c.addresses import lane_index, offset
+from tilesmith.scheduler.codegen.c.addresses import scattered
 from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled
 from tilesmith.scheduler.codegen.opencl import types
 from tilesmith.scheduler.codegen.opencl.operands import Operands
@@ -100,7 +100,7 @@ class Statements:
             case Store() | StreamAligned() | StreamLine():  # nothing streams: nothing is held back, or left to others
                 return self._store(s)
             case Scatter():
-                return self._scatter(s)
+                return scattered(self.operands, s)
             case PeelVectors():
                 return peeled(self.symbols, s)
             case Loop():
@@ -165,16 +165,6 @@ class Statements:
             put = f"{s.row}[{self.symbols.bare(at)}] = {self.operands.lane(v, n)}{one};"
             lanes.append(f"    if ({text(at)} >= {text(lo)} && {text(at)} <= {text(hi)}) {put}")
         return [inside, "else {", *lanes, "}"]
-
-    def _scatter(self, s: Scatter) -> list[str]:
-        o, v = self.operands, s.value
-        one = " & 1" if v.type == BOOL else ""
-        lines = [f"{s.row}[{offset(o, s.offsets, n)}] = {o.lane(v, n)}{one};" for n in range(v.lanes)]
-        if s.within is None:
-            return lines
-        lo, hi = (self.symbols.text(x) for x in s.within)
-        at = [lane_index(o, s.offsets[0].lane, n) for n in range(v.lanes)]
-        return [f"if ({i} >= {lo} && {i} <= {hi}) {line}" for i, line in zip(at, lines, strict=True)]
 
     # loops ------------------------------------------------------------
 
