@@ -7,7 +7,7 @@ import gc
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -75,10 +75,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def pytest_collection_finish() -> None:
-    """Tests, of which there are more than ten thousand, stay to the end: the garbage collector passes them over."""
-    gc.collect()
-    collect_rarely()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Modules and tests, of which there are more than ten thousand, stay to the end: the garbage collector looks for no
+    cycles while they are made, and passes over them afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        collect_rarely()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
