@@ -9,7 +9,19 @@ from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.ecm import Ecm, waits
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import Before, Chain, Column, GroupWork, Pass, SideBySide, Sums, Transfer, Way, Work
+from tilesmith.cost_models.work import (
+    Before,
+    Chain,
+    Column,
+    GroupWork,
+    Pass,
+    Reuse,
+    SideBySide,
+    Sums,
+    Transfer,
+    Way,
+    Work,
+)
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.platforms.core import ORDINARY, Core, Instructions, Pages, Prefetch
 
@@ -379,6 +391,8 @@ def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_ar
     cycles = 98 * platform.ecm_parameters.f32.add
     assert waits(counts(work(operations=sums, chain=Chain(2 * cycles + 1, 0.0))), platform)
     assert not waits(counts(work(operations=sums, chain=Chain(2 * cycles - 1, 0.0))), platform)
+    reused = (Reuse(4, 100.0, 1000.0, 0.0, uniform=True),)  # which wider vectors have no more of
+    assert waits(counts(work(operations=sums, chain=Chain(2 * cycles + 1, 0.0), reused=reused)), platform)
 
 
 def test_long_steps_wait_for_their_own_chains() -> None:
@@ -706,6 +720,34 @@ def test_sums_beyond_the_registers_are_loaded_and_stored_for_each_term() -> None
     )
     assert fit == none  # with a vector that all share, and two elements
     assert (spilled - fit) / 1e3 == pytest.approx(3 / 16 * 100 * 1.5, rel=0.02)
+
+
+def test_reused_values_beyond_the_registers_are_stored_and_loaded_again() -> None:
+    """Sixteen registers, of which an expression needs six: ten are free."""
+    platform, of = machine(load_cycles=0.5, store_cycles=1.0), work(loads=(Transfer("aligned", 4, 100.0),), needs=6.0)
+    none, fit, beyond, beside = (
+        terms(counts(of._replace(reused=reused)), platform)["in core"]
+        for reused in (
+            (),
+            (Reuse(4, 10.0, 40.0, 10.0),),
+            (Reuse(4, 20.0, 40.0, 10.0),),
+            (Reuse(4, 20.0, 40.0, 10.0), Reuse(4, 4.0, 60.0, 0.0, uniform=True)),
+        )
+    )
+    assert fit == none
+    assert (beyond - none) / 1e3 == pytest.approx(10 / 20 * (40 * 0.5 + 10), rel=0.02)
+    assert (beside - none) / 1e3 == pytest.approx(14 / 20 * (40 * 0.5 + 10), rel=0.02)  # literals save more by each
+
+
+def test_literals_take_a_register_however_many_a_vector_takes() -> None:
+    platform = machine(load_cycles=0.5, store_cycles=1.0)
+    of = work(lanes=8, loads=(Transfer("aligned", 4, 100.0),))
+    none, literals, values = (
+        terms(counts(of._replace(reused=reused)), platform)["in core"]
+        for reused in ((), (Reuse(4, 32.0, 40.0, 0.0, uniform=True),), (Reuse(4, 16.0, 40.0, 0.0),))
+    )
+    assert (literals - none) / 1e3 == pytest.approx(16 / 32 * 40 * 0.5, rel=0.02)
+    assert values - none == pytest.approx(2 * (literals - none))
 
 
 @pytest.mark.parametrize(("kind", "cycles"), [("f32", 4.0), ("i32", 1.0)])

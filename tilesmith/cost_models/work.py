@@ -68,6 +68,18 @@ class Sums(NamedTuple):
     terms: float
 
 
+class Reuse(NamedTuple):
+    """Values that are used more than once: `live` ones at the same time, of elements of `size` bytes. Were none in a
+    register, each point would load `loads` of them once more, and store `stores`. Those that are `uniform` are the same
+    in all lanes, and take one register each, however many a vector takes."""
+
+    size: int
+    live: float
+    loads: float
+    stores: float
+    uniform: bool = False
+
+
 class Before(NamedTuple):
     """The operations, loads and stores of the values of a point before updates, which are computed by so many lanes."""
 
@@ -149,10 +161,11 @@ class Work(NamedTuple):
     for so many lines ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group
     has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
-    cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile; those of long
-    reductions have `sums` in registers. Several rows that it stores at once outside of the group are `together` with
-    those that it loads. Where updates run by other lanes than what comes `before` them, this is apart from the other
-    operations, loads and stores. Or all of these are of its values, and `passes` are its updates.
+    cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile, beside what is
+    `reused`; those of long reductions have `sums` in registers. Several rows that it stores at once outside of the
+    group are `together` with those that it loads. Where updates run by other lanes than what comes `before` them, this
+    is apart from the other operations, loads and stores. Or all of these are of its values, and `passes` are its
+    updates.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -189,6 +202,7 @@ class Work(NamedTuple):
     needs: float = 0.0
     walked: float = 0.0
     sums: Sums | None = None
+    reused: tuple[Reuse, ...] = ()
 
 
 class GroupWork(NamedTuple):

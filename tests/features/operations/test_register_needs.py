@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilesmith.scheduler.features.operations.register_needs import register_need
+from tilesmith.scheduler.features.operations.register_needs import literals, register_need
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -52,3 +52,18 @@ def test_what_is_used_again_stays() -> None:
     again = output("f(x, y) * f(x, y)")
     assert register_need(again, {}, MOST) == 2
     assert register_need(again, {"f": 3.0}, MOST) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("f(x, y) * 0.25 + f(x + 1, y) * 0.5 + f(x + 2, y) * 0.25", {0.25: 2, 0.5: 1}),
+        ("f(x + 3, y)", {}),  # places are scalars, and loops are split by them
+        ("f(x, y) if x >= 8 else f(x, y) * 2.0", {2.0: 1}),
+        ("f(x, y) + 2.0 * 3.0", {}),  # nor what is known before: the sum takes the product
+        ("max(f(x, y), 0.0)", {0.0: 1}),
+        ("(int32(f(x, y)) + 5) * 3 // 4 >> 1", {5.0: 1}),
+    ],
+)
+def test_literals_are_those_that_operations_take_from_registers(value: str, found: dict[float, int]) -> None:
+    assert {number: uses for (_, number), uses in literals(output(value)).items()} == found

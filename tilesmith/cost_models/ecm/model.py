@@ -93,8 +93,8 @@ class Ecm:
 
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
-        parts = (work.operations, work.loads, work.stores, work.before)
-        key = (id(m), work.lanes, *map(id, parts), work.held, work.asked, work.sums, work.chain.whole)
+        parts = (work.operations, work.loads, work.stores, work.before, work.reused)
+        key = (id(m), work.lanes, *map(id, parts), work.held, work.needs, work.asked, work.sums, work.chain.whole)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:
@@ -358,10 +358,11 @@ def _is_apart(step: Step, times: float, m: Machine) -> bool:
 
 def waits(counts: GroupCounts, platform: Platform) -> bool:
     """True if steps of the loop over vectors of a group's output wait for their own operations for longer than these,
-    and their loads and stores, take. `counts` must have been made with work, of one candidate."""
+    and their loads and stores, take, but for reloads: of those wider vectors have no more, and literals are loaded once
+    for all. `counts` must have been made with work, of one candidate."""
     assert counts.work is not None
     m = machine_of(platform)
-    works = [s.work for s in counts.stages if s.work is not None]
+    works = [s.work._replace(reused=()) for s in counts.stages if s.work is not None]
     steps, times = [step(w, m) for w in works], [_times(w, works) for w in works]
     cycles, instructions = _loop(works, steps, times, m)
     return waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > cycles

@@ -241,7 +241,22 @@ def _transfers(work: Work, m: Machine) -> float:
     uniform = sum(t.times for t in work.loads if t.way == "uniform")  # elements for all lanes: few are in registers
     asks += max(0.0, uniform - max(0, m.registers - m.core.registers.working)) * m.parameters.load_cycles
     moved = sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
-    return asks + moved + _crowded(work, m)
+    return asks + moved + _crowded(work, m) + _reloads(work, m)
+
+
+def _reloads(work: Work, m: Machine) -> float:
+    """Cycles of a step for what is used more than once and has no register: those are given first to what saves most by
+    each (F. C. Chow and J. L. Hennessy, The priority-based coloring approach to register allocation, TOPLAS 12(4),
+    1990)."""
+    p, wanted = m.parameters, list[tuple[float, float]]()
+    for of in work.reused:
+        each = 1.0 if of.uniform else max(1.0, work.lanes * of.size / m.vector_bytes)
+        wanted.append((each * (of.loads * p.load_cycles + of.stores * p.store_cycles), each * of.live))
+    free, found = max(0.0, m.registers - work.needs - _held(work, m)), 0.0
+    for cycles, live in sorted(wanted, key=lambda of: -of[0] / of[1]):
+        found += cycles * max(0.0, 1.0 - free / live)
+        free = max(0.0, free - live)
+    return found
 
 
 def _crowded(work: Work, m: Machine) -> float:

@@ -9,8 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, is_sum, terms_of_sum
+from tilesmith.scheduler.features.operations.operation_counts import outside_indices
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, Var, children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+
+IMMEDIATE = ("<<", ">>", "*", "/", "//", "%")
+"""Operations on integers whose literals are parts of instructions, or few numbers that a product is made with."""
 
 
 def register_need(stage: Stage, inlined: Mapping[str, float], most: float) -> float:
@@ -20,6 +25,19 @@ def register_need(stage: Stage, inlined: Mapping[str, float], most: float) -> fl
     needs = _Needs(inlined, most)
     found = needs.in_turn(map(needs.of, stage.values))
     return min(most, found + sum(times > 1 for times in needs.uses.values()))
+
+
+@once
+def literals(stage: Stage) -> Counter[tuple[str, float]]:
+    """The literals of a point of a stage, by type and value, and how many of its operations take each from a register:
+    places are scalars, and shifts, quotients and products of integers have most of theirs in the instruction."""
+    found = Counter[tuple[str, float]]()
+    for e in {id(e): e for value in stage.values for e in outside_indices(value)}.values():
+        parts = () if isinstance(e, Access) else children(e)
+        immediate = isinstance(e, Binary) and e.type.is_integer and e.op in IMMEDIATE
+        if not immediate and not all(isinstance(c, Const) for c in parts):
+            found.update((str(c.type), float(c.value)) for c in parts if isinstance(c, Const))
+    return found
 
 
 @dataclass(slots=True)
