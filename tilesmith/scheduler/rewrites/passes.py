@@ -32,6 +32,7 @@ from tilesmith.scheduler.rewrites.interleave_updates import interleaved_updates
 from tilesmith.scheduler.rewrites.join_scans import with_joined_scans
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
+from tilesmith.scheduler.rewrites.place_shifts import with_quotients
 from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
 from tilesmith.scheduler.rewrites.recurrence_order import latest_last
@@ -117,6 +118,13 @@ NORMALIZATION = (
         "they are constants",
         "an index that is a constant further on is analysed as such",
         lambda p, _: _by_stage(p, _with_constants),
+    ),
+    _pass(
+        "divide-places",
+        "places may be shifted, and masked, by constants",
+        "they are multiplied and divided, or the remainder is taken",
+        "quotients and remainders are analysed: blocks, tiles and residues",
+        lambda p, _: _by_stage(p, with_quotients),
     ),
     _pass(
         "join-correlated-terms",
