@@ -64,6 +64,8 @@ KINDS = {
     "all": "select(all(f(x + k) > -1.9 for k in range({n})), 1.0, 0.0)",
     "where": "sum(f(x + k) for k in range({n}) if f(x + k) > 0)",
     "where it is the same in all lanes": "sum(f(x + k) for k in range({n}) if k % 2 == 0)",
+    "where it is the same for all terms": "sum(f(x + k) for k in range({n}) if f(x) > 0 and f(x + k) < 1)",
+    "argmax where it is the same for all terms": "max(-9.0, argmax(f(x + k) for k in range({n}) if f(x) > 0)[1])",
     "where no term is": "max(-9.0, max(f(x + k) for k in range({n}) if f(x + k) > 5))",
     "argmin": "float32(argmin(f(x + k) for k in range({n}))[0]) + argmin(f(x + k) for k in range({n}))[1]",
     "argmax where": "float32(argmax(f(x + k) for k in range({n}) if k > 1)[0])",
@@ -290,3 +292,10 @@ def test_a_condition_of_the_outer_loop_is_asked_there() -> None:
     text = evaluated(pipeline("sum(f(x + k + j) for k in range(70) for j in range(70) if k > 3)")).text()
     assert text.index("for k_") < text.index("if () and") < text.index("for j_")
     assert text.count("select") == 0
+
+
+@pytest.mark.parametrize("n", [20, 100])
+def test_a_condition_of_the_point_is_asked_once(n: int) -> None:
+    lowered = evaluated(pipeline(f"sum(f(x + k) * f(k) for k in range({n}) if f(x) > 0)"))
+    assert lowered.text().count("select") == 1
+    assert "select" in print_body(tuple(lowered.inside)).splitlines()[-1]

@@ -42,7 +42,10 @@ WRITTEN_TOGETHER = 96
 
 def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
     """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
-    component of it is known, so is this one."""
+    component of it is known, so is this one. Conditions that are the same for all terms and differ from lane to lane are
+    asked in the end: what is added up where one does not hold is left."""
+    whole, fixed = e, _fixed(ev, e, frame)
+    e = _unconditional(e, fixed)
     state = ev.builder.recall(_key(ev, e, frame))
     if state is None:
         if ev.only_lanes or _is_long(ev, e, frame):
@@ -52,7 +55,20 @@ def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
             if e.op in ("argmin", "argmax"):
                 _remember(ev, e, frame, state)
     assert isinstance(state, list)
-    return _picked(e, state)
+    value = _picked(e, state)
+    for c in fixed:
+        value = _chosen(ev, ev.value(c, frame), value, _picked(whole, _identity(ev, whole, frame)))
+    return value
+
+
+def _fixed(ev: Evaluation, e: Reduce, frame: Frame) -> list[Expr]:
+    """The conditions of a reduction that none of its variables is in, and that differ from lane to lane."""
+    names = {r.name for r in e.domain}
+    found = [c for c in _conjuncts(e.where) if names.isdisjoint(_variables(c))]
+    if not found:
+        return found
+    with ev.sizing() as sizing:
+        return [c for c in found if sizing.value(c, frame).lanes > 1]
 
 
 def _key(ev: Evaluation, e: Reduce, frame: Frame) -> object:
@@ -136,6 +152,7 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
         case Reduce() if in_groups(ev, e, frames[0]) is not None:
             return
         case Reduce() if _is_long(ev, e, frames[0]) or _has_many_terms(ev, e):
+            e = _unconditional(e, _fixed(ev, e, frames[0]))
             for frame in frames:
                 found.setdefault(_key(ev, e, frame), (e, frame))
         case Reduce():
@@ -203,6 +220,10 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     for (e, frame), state in zip(jobs, left, strict=True):
         _remember(ev, e, frame, state)
     return left
+
+
+def _variables(e: Expr) -> set[str]:
+    return {n.name for n in walk(e) if isinstance(n, Var)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,8 +373,7 @@ def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[l
     common = [
         c
         for c in _conjuncts(first.where)
-        if not any(isinstance(n, Var) and n.name in names for n in walk(c))
-        and all(c in _conjuncts(e.where) for e, _ in jobs)
+        if names.isdisjoint(_variables(c)) and all(c in _conjuncts(e.where) for e, _ in jobs)
     ]
     values = [[ev.value(c, f) for _, f in jobs] for c in common]
     uniform = [n for n, v in enumerate(values) if v[0].lanes == 1 and all(x == v[0] for x in v)]
@@ -374,6 +394,8 @@ def _conjuncts(where: Expr | None) -> list[Expr]:
 
 def _unconditional(e: Reduce, asked: list[Expr]) -> Reduce:
     """`e` where the conditions `asked` hold."""
+    if not asked:
+        return e
     left: Expr | None = None
     for c in _conjuncts(e.where):
         if c not in asked:
