@@ -167,6 +167,8 @@ def test_long_extremes_of_floats_are_four_chains() -> None:
         ("sum(f(x + k + j) for k in range(20) for j in range(8))", LANES, 1),
         ("sum(f(x + k + j) for k in range(20) for j in range(8))", 1, 2),
         ("sum(f(x + k + j) for k in range(20) for j in range(33))", LANES, 2),
+        ("sum(exp(f(x + k + j)) for k in range(8) for j in range(8))", LANES, 0),
+        ("sum(pow(f(x + k + j), tanh(f(x))) for k in range(8) for j in range(8))", LANES, 1),
         ("sum(f(x) * max(f(k + j) for j in range(64)) for k in range(64))", LANES, 0),
         ("sum(f(x) * max(f(k + j + i) for j in range(8) for i in range(8)) for k in range(65))", LANES, 1),
         ("sum(max(f(x + k + j) for j in range(65)) for k in range(9))", LANES, 9),

@@ -22,6 +22,7 @@ from tilesmith.scheduler.ir.loop.traversal import used
 from tilesmith.scheduler.ir.loop.values import Ends, Lane, Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.lowering.code_size import instructions
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups
@@ -36,6 +37,9 @@ WRITTEN_TERMS = 32
 MOST_TOGETHER = 256
 """Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
 loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
+MOST_INSTRUCTIONS = 4096
+"""Instructions of vectors of these, up to which all are written out, whatever the terms: of 8 bytes each, which those of
+long vectors take, they fill an instruction cache of 32 KiB."""
 WRITTEN_TOGETHER = 96
 """Terms that are written out inside such a loop: those of neighbours, which share what they load."""
 
@@ -85,7 +89,8 @@ def _is_long(ev: Evaluation, e: Reduce, frame: Frame) -> bool:
     seldom."""
     short = ev.axis is None or (ev.builder.seldom and not ev.is_at_hand(e.body, frame))
     most = UNROLLED_SCALAR_TRIPS if short else UNROLLED_TRIPS
-    return not is_written_out(e, most) or (not is_written_out(e, UNROLLED_SCALAR_TRIPS) and _has_loops(ev, e.body))
+    few = is_written_out(e, UNROLLED_SCALAR_TRIPS)
+    return not is_written_out(e, most) or (not few and (_has_loops(ev, e.body) or _are_many(ev, [(e, frame)])))
 
 
 def _has_loops(ev: Evaluation, e: Expr) -> bool:
@@ -141,7 +146,7 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
             of_one.setdefault((e.op, e.where, e.body), []).append((e, frame))
         many = sum(_cells(e) for e, _ in jobs) > ev.builder.core.registers.held
         for part in of_one.values() if many else (jobs,):
-            if len(part) > 1 and (_is_long(ev, *part[0]) or _are_many(part)):
+            if len(part) > 1 and (_is_long(ev, *part[0]) or _are_many(ev, part)):
                 _side_by_side(ev, part)
             elif len(part) > 1:
                 _in_step(ev, part)
@@ -172,10 +177,14 @@ def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
     return ev.axis is not None and not _waits(ev, e) and prod(map(trips, e.domain)) >= ev.builder.core.registers.terms
 
 
-def _are_many(jobs: list[Job]) -> bool:
-    """True if reductions of one domain have so many terms together that they are loops."""
+def _are_many(ev: Evaluation, jobs: list[Job]) -> bool:
+    """True if reductions of one domain have so many terms together, or terms of so many instructions, that they are
+    loops."""
     domain = jobs[0][0].domain
-    return len(domain) > 1 and len(jobs) * prod(map(trips, domain)) > MOST_TOGETHER
+    if len(domain) < 2:
+        return False
+    terms = len(jobs) * prod(map(trips, domain))
+    return terms > MOST_TOGETHER or terms * instructions(ev, jobs[0][0].body) > MOST_INSTRUCTIONS
 
 
 def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
