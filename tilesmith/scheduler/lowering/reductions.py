@@ -38,16 +38,16 @@ MOST_TOGETHER = 256
 """Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
 loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
 MOST_INSTRUCTIONS = 4096
-"""Instructions of vectors of these, up to which all are written out, whatever the terms: of 8 bytes each, which those of
-long vectors take, they fill an instruction cache of 32 KiB."""
+"""Instructions of vectors of these, up to which all are written out, whatever the terms: of 8 bytes each, which those
+of long vectors take, they fill an instruction cache of 32 KiB."""
 WRITTEN_TOGETHER = 96
 """Terms that are written out inside such a loop: those of neighbours, which share what they load."""
 
 
 def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
     """The value of a reduction (or of its `component`), in the order that its terms are written in. Where another
-    component of it is known, so is this one. Conditions that are the same for all terms and differ from lane to lane are
-    asked in the end: what is added up where one does not hold is left."""
+    component of it is known, so is this one. Conditions that are the same for all terms and differ from lane to lane
+    are asked in the end: what is added up where one does not hold is left."""
     whole, fixed = e, _fixed(ev, e, frame)
     e = _unconditional(e, fixed)
     state = ev.builder.recall(_key(ev, e, frame))

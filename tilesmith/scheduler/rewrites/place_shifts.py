@@ -1,5 +1,6 @@
-"""Strength recovery in places: shifts and masks by constants are the products, quotients and remainders that they stand
-for, which are exact of negative numbers, too: `x >> 6` is `x // 64`, `x & 63` is `x % 64`, `x & -64` is `x // 64 * 64`."""
+"""Strength recovery in places: shifts and masks by constants as the products, quotients and remainders that they stand
+for, which are exact of negative numbers, too: `x >> 6` is `x // 64`, `x & 63` is `x % 64`, `x & -64` is `x // 64 * 64`.
+"""
 
 from __future__ import annotations
 
