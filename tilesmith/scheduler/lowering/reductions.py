@@ -37,9 +37,10 @@ WRITTEN_TERMS = 32
 MOST_TOGETHER = 256
 """Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
 loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
-MOST_INSTRUCTIONS = 4096
-"""Instructions of vectors of these, up to which all are written out, whatever the terms: of 8 bytes each, which those
-of long vectors take, they fill an instruction cache of 32 KiB."""
+MOST_INSTRUCTIONS = 8192
+"""Instructions of vectors of these, up to which all are written out, whatever the terms: compilers take some four
+seconds for them. In a loop that is half as long, a filter with exponentials of bytes took 1.16 of the time: sums that a
+loop carries leave few registers to functions."""
 WRITTEN_TOGETHER = 96
 """Terms that are written out inside such a loop: those of neighbours, which share what they load."""
 
