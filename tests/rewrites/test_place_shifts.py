@@ -62,7 +62,11 @@ def test_data_other_masks_and_other_counts_stay(value: str) -> None:
     assert to_text(kept.values[0]) == to_text(stage.values[0])
 
 
-@given(st.integers(-70, 70), st.integers(0, 7), st.sampled_from(["x >> {k}", "x & {m}", "x & -{n}", "x & {n}", "x & {n} * 3", "x << {k}"]))
+@given(
+    st.integers(-70, 70),
+    st.integers(0, 7),
+    st.sampled_from(["x >> {k}", "x & {m}", "x & -{n}", "x & {n}", "x & {n} * 3", "x << {k}"]),
+)
 def test_the_values_of_negative_places_stay(low: int, k: int, form: str) -> None:
     of = pipeline(form.format(k=k, m=(1 << k) - 1, n=1 << k) + " + a(x, y) * 0", boundary=True)
     arguments = {"a": Image(np.zeros((1, 1), np.int32), (0, 0))}, {}, {"out": ((low, 9), (0, 1))}
