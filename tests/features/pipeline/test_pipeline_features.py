@@ -54,6 +54,30 @@ def test_reads_are_merged_by_producer() -> None:
     assert facts.stages["gray"].reads[0].points == 3
 
 
+@pytest.mark.parametrize(
+    ("value", "points"),
+    [
+        ("pair(x)[0] * pair(x)[1]", 1),
+        ("pair(x)[1]", 1),
+        ("pair(x)[0] + pair(x + 1)[0] * pair(x + 1)[1]", 2),
+        ("mux(x % 2, pair(x)[0], pair(x)[1])", 1),
+        ("sum(pair(x + k)[0] * pair(x + k)[1] for k in range(3))", 3),
+    ],
+)
+def test_components_of_a_point_are_read_at_once(value: str, points: int) -> None:
+    """A point has the bytes and the operations of all of them."""
+    document = {
+        "format": 1, "name": "pairs", "inputs": [{"name": "a", "type": "float32", "dims": ["x"]}],
+        "stages": [
+            {"name": "pair", "dims": ["x"], "value": ["a(x) * 2.0", "a(x) + 1.0"]},
+            {"name": "out", "dims": ["x"], "value": value},
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64]]},
+    }  # fmt: skip
+    (read,) = gather(normalise(load(document))).stages["out"].reads
+    assert read.executed == points
+
+
 def test_reads_that_a_mux_skips() -> None:
     """A point reads one of four, through what is inline too, though all of them are different elements."""
     f = F("f")

@@ -57,7 +57,7 @@ class ReadMerger:
     def merged(self, found: Iterable[StageAccess]) -> tuple[Read, ...]:
         """One read a producer. Clamps are left out: what the search wants is where an index goes inside the image."""
         accesses_of: dict[str, list[StageAccess]] = {}
-        for a in found:
+        for a in _by_place(found):
             accesses_of.setdefault(a.producer, []).append(a)
         return tuple(self._read(producer, those) for producer, those in accesses_of.items())
 
@@ -248,6 +248,19 @@ def _variables(index: Expr, counts: Callable[[Expr], bool]) -> set[str]:
     return {e.name for part in walk(index) if counts(part) for e in walk(part) if isinstance(e, Var)}
 
 
+def _by_place(found: Iterable[StageAccess]) -> Iterable[StageAccess]:
+    """Accesses, those to several components of one point as one: points have the bytes and the operations of all."""
+    first: dict[object, StageAccess] = {}
+    found = list(found)
+    if not any(a.component for a in found):
+        return found
+    for a in found:
+        place = (a.producer, a.definition, a.access.indices, a.reductions)
+        before = first.get(place)
+        first[place] = a if before is None else before._replace(share=min(1.0, before.share + a.share))
+    return first.values()
+
+
 def _step(index: Expr, dim: str) -> tuple[int, float] | None:
     """Rate of an index along a dim, inside of a clamp, and the steps after which a remainder begins anew or a quotient
     goes on; None where it follows no line as a rule."""
@@ -269,7 +282,7 @@ def _step(index: Expr, dim: str) -> tuple[int, float] | None:
                 inner = _step(left, dim)
                 if inner is None:
                     return None
-                period = min(period, inner[1], of / max(1, abs(inner[0])))
+                period = min(period, inner[1], of / abs(inner[0]) if inner[0] else inf)
                 total += t.coefficient.number * inner[0] if t.body.op == "%" else 0
             case _:
                 return None
