@@ -107,7 +107,8 @@ OF = {
         scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
         scheduler/features/operations/reduction_loops: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
-        scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER WRITTEN_TOGETHER
+        scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER MOST_INSTRUCTIONS
+        scheduler/lowering/reductions: WRITTEN_TOGETHER
         scheduler/lowering/row_room: VECTORS_OF_ROOM
         scheduler/lowering/residue_splitting: LARGEST_DIVISOR MOST_REMAINDERS
         scheduler/lowering/updates: SHARED_POINTS STEPS_TOGETHER
