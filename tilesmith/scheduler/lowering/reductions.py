@@ -38,7 +38,7 @@ MOST_TOGETHER = 256
 """Terms of points that are computed together, up to which all are written out: of more in two dims the outer one is a
 loop (64 terms of 9 channels: 315 KB of C, and 60 with it, in no more time). Single terms in a loop took 1.2."""
 MOST_INSTRUCTIONS = 8192
-"""Instructions of vectors of these, up to which all are written out, whatever the terms: compilers take some four
+"""Instructions of vectors of a point's terms, up to which these are written out, however few: compilers take some four
 seconds for them. In a loop that is half as long, a filter with exponentials of bytes took 1.16 of the time: sums that a
 loop carries leave few registers to functions."""
 WRITTEN_TOGETHER = 96
@@ -184,8 +184,8 @@ def _are_many(ev: Evaluation, jobs: list[Job]) -> bool:
     domain = jobs[0][0].domain
     if len(domain) < 2:
         return False
-    terms = len(jobs) * prod(map(trips, domain))
-    return terms > MOST_TOGETHER or terms * instructions(ev, jobs[0][0].body) > MOST_INSTRUCTIONS
+    terms = prod(map(trips, domain))
+    return len(jobs) * terms > MOST_TOGETHER or terms * instructions(ev, jobs[0][0].body) > MOST_INSTRUCTIONS
 
 
 def _in_step(ev: Evaluation, jobs: list[Job]) -> None:
