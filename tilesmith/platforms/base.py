@@ -247,6 +247,11 @@ def row_addresses(architecture: str) -> int:
     return GENERAL_REGISTERS.get(architecture, MORE) - GENERAL_REGISTERS_OF_LOOPS
 
 
+def in_flight_bytes(platform: Platform) -> float:
+    """Bytes that memory has on its way to one thread at once: its bandwidth times its latency (Little's law)."""
+    return platform.ecm_parameters.memory_gb_s_one_thread * platform.memory_latency_ns
+
+
 LINE_BYTES = 64
 """Bytes of a line of memory where no platform is asked."""
 

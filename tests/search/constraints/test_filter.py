@@ -63,9 +63,7 @@ def _checked(of: Pipeline, best: SearchResult, decisions: Decisions) -> None:
     fixed = bounded(from_document(decisions), gather(found.plan.pipeline))
     assert fixed.admits(found.schedule) is None
     # where what is fixed leaves less to gain, groups of the paper may be left
-    assert float(found.predicted.total) * PARAMS.paper_gain_asking <= float(best.predicted.total) * (1 + 1e-9), (
-        decisions
-    )
+    assert float(found.predicted.total) * PARAMS.paper_gain <= float(best.predicted.total) * (1 + 1e-9), decisions
 
 
 @pytest.mark.parametrize("of", [blur(), harris(), unsharp()], ids=lambda p: p.name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilesmith.platforms import Cache, Platform
-from tilesmith.platforms.base import LEAST_TABLE_ENTRIES, TABLE_ENTRIES, row_addresses
+from tilesmith.platforms.base import LEAST_TABLE_ENTRIES, TABLE_ENTRIES, in_flight_bytes, row_addresses
 from tilesmith.platforms.core import Core
 from tilesmith.platforms.ecm import EcmParameters
 
@@ -16,8 +16,9 @@ class Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
     microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
-    the last two. `latency`: how long memory takes to answer. `looks_up`: whether instructions look up tables. `caches`,
-    `core`, `addresses` of rows and what `takes_elements` as the platform has them."""
+    the last two. `latency`: how long memory takes to answer, in which a thread reads `in_flight_bytes`. `looks_up`:
+    whether instructions look up tables. `caches`, `core`, `addresses` of rows and what `takes_elements` as the platform
+    has them."""
 
     parameters: EcmParameters
     core: Core
@@ -31,6 +32,7 @@ class Machine:
     row: float
     registers: int
     latency: float
+    in_flight_bytes: float
     caches: tuple[Cache, ...]
     table_entries: int
     addresses: int
@@ -73,6 +75,7 @@ def machine_of(platform: Platform) -> Machine:
         p.row_start_ns * 1e-3,
         platform.vector_registers,
         platform.memory_latency_ns * 1e-3,
+        in_flight_bytes(platform),
         platform.caches,
         _table_entries(platform),
         row_addresses(platform.architecture),

@@ -129,7 +129,7 @@ def _terms(
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
     together = [summed(amounts) for amounts in zip(*each, strict=True)]  # in one loop, all that it waits for hides
-    p, asked = m.parameters, group.prefetch / (group.prefetch + m.core.pages.page_bytes)
+    p, asked = m.parameters, min(1.0, group.prefetch / m.in_flight_bytes)
     ahead = p.memory_hidden_share + asked * (p.memory_hidden_share_prefetched - p.memory_hidden_share)
     found = []
     for w, alone, moved, of in zip(works, core, transfers, lines, strict=True):

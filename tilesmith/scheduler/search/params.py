@@ -19,11 +19,8 @@ class Params:
     """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into:
     moves gain more in one than in another."""
     paper_gain: float = 0.97
-    """The paper's schedule is left where what is found costs no more than this, relative to it, without its prefetches.
-    Of what is predicted to gain 3 to 10 % measured time gains as much in the mean, of what gains less nothing."""
-    paper_gain_asking: float = 0.9
-    """The limit for what gains with its prefetches, and does more than ask: how early memory answers a model knows
-    least of."""
+    """The paper's schedule is left where what is found costs no more than this, relative to it: of what is predicted to
+    gain 3 to 10 % measured time gains as much in the mean, of what gains less nothing."""
     from_root_most: float = 2.0
     """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
     from_root_gain: float = 0.95
@@ -118,9 +115,6 @@ class Params:
     stays_share_of_last_level: float = 0.5
     """The share of the last level that data may take, with all else that circulates, to stay there from call to
     call."""
-    prefetch_parts_of_l2: int = 32
-    """Bytes along a row are asked for ahead that are one part in so many of the L2 cache, where they wait: further than
-    memory takes to answer, and beyond the end of a page, where hardware stops; as far as asking hides more."""
     prefetched_rows_parts_of_l2: int = 4
     """Bytes that all rows of a loop ask for ahead are at most one part in so many of the L2 cache, where hardware does
     not follow them: they stay there until they are read."""

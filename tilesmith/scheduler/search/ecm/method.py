@@ -7,17 +7,14 @@ that what is returned is never worse by the model. What the caller has fixed fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from operator import itemgetter
 
 from tilesmith.cost_models.interface import combined
-from tilesmith.platforms import Platform
 from tilesmith.scheduler.ir.schedule.schedule import Group
 from tilesmith.scheduler.search.candidates import Candidate, candidate
 from tilesmith.scheduler.search.constraints.constrained_search import constrained, fixed_explained
-from tilesmith.scheduler.search.ecm.partition import PartitionSearch
 from tilesmith.scheduler.search.ecm.variants import Explored, GroupCandidates, Ranked, Variant, explore, ranked
 from tilesmith.scheduler.search.group_trace import factor_explained, partition_explained, plan_explained
 from tilesmith.scheduler.search.method import Answer, Question
@@ -29,10 +26,7 @@ from tilesmith.scheduler.search.trace import Kind as DecisionKind
 
 NAME = "default"
 
-LEFT = (
-    f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}, by prefetches"
-    f" {1 - PARAMS.paper_gain_asking:.0%}, and not by these alone"
-)
+LEFT = f"the schedule of the paper is left only where another gains {1 - PARAMS.paper_gain:.0%}"
 
 
 class Default:
@@ -85,7 +79,7 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     tried = [(total, close[n]) for n, total in sorted(best.items(), key=itemgetter(1, 0))]
     tried += [(v.cost, v) for v in explored.variants if v.cost > cost * PARAMS.variant_close]
     as_paper = explored.as_paper
-    gains = _gaining(found, as_paper, lambda n: close[n].search, _hiding(q.platform))
+    gains = _gaining(found, as_paper)
     if gains is None and not q.deadline.expired():
         plans = as_paper.search.paper_plans(as_paper.partition)
         papers = sum(p.total for p in plans)
@@ -96,36 +90,11 @@ def _chosen(explored: Explored, q: Question) -> _Choice:
     return _Choice(close, tried, close[first], plans, least, cost)
 
 
-def _hiding(platform: Platform) -> float:
-    """The part of a time that is left, at least, where software asks for what prefetchers follow: with memory's as long
-    as all else, of which more hides then."""
-    p = platform.ecm_parameters
-    return (2.0 - p.memory_hidden_share_prefetched) / (2.0 - p.memory_hidden_share)
-
-
-def _gaining(found: Ranked, as_paper: Variant, search: Callable[[int], PartitionSearch], hiding: float) -> Gains:
-    """The first of `found`, the cheapest first, that gains enough over the schedule of the paper: without its
-    prefetches; or more with them, if it differs in more than these, or gains more than what `hiding` can leave."""
-    paper, (least, _, _) = as_paper.search, found[0]
-    if least > paper.paper_cost(as_paper.partition, least / PARAMS.paper_gain) * PARAMS.paper_gain:
-        return None
-    cost = paper.paper_cost(as_paper.partition)
-
-    def gains(total: float, variant: int, plans: GroupCandidates) -> bool:
-        if total <= cost * PARAMS.paper_gain_asking and (total < cost * hiding or not _only_asks(plans, as_paper)):
-            return True
-        planner = search(variant).planner
-        return sum(map(planner.unasked_total, plans)) <= cost * PARAMS.paper_gain
-
-    near = takewhile(lambda of: of[0] <= cost * PARAMS.paper_gain, found)
-    return next((of for of in near if gains(*of)), None)
-
-
-def _only_asks(plans: GroupCandidates, as_paper: Variant) -> bool:
-    """True if the plans are those of the paper but for prefetches and streaming stores."""
-    if [p.segment for p in plans] != [*as_paper.search.segments(as_paper.partition)]:
-        return False
-    return [p.unasked for p in plans] == [p.unasked for p in as_paper.search.paper_plans(as_paper.partition)]
+def _gaining(found: Ranked, as_paper: Variant) -> Gains:
+    """The cheapest, the first of `found`, if it gains enough over the schedule of the paper."""
+    least = found[0][0]
+    paper = as_paper.search.paper_cost(as_paper.partition, least / PARAMS.paper_gain)
+    return found[0] if least <= paper * PARAMS.paper_gain else None
 
 
 def _constrained(free: _Choice, explored: Explored, q: Question) -> _Choice:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf
+from math import ceil, inf, log2
 
 import numpy as np
 
 from tilesmith.cost_models.ecm import waits
 from tilesmith.platforms import Platform
+from tilesmith.platforms.base import in_flight_bytes
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.groups.circulating_bytes import circulating_bytes
 from tilesmith.scheduler.features.groups.fusion_group import FEW, Members
@@ -248,13 +249,14 @@ def _leaves_caches(pricing: Pricing, members: Members) -> bool:
 
 
 def ahead_bytes(platform: Platform, rows: float = 0.0) -> int:
-    """The distance along a row, in bytes, of a software prefetch, where so many rows are walked along at once: of more
-    than hardware follows as far as all of them stay in the second level until they are read, in whole lines."""
-    one = min(platform.l2_bytes // PARAMS.prefetch_parts_of_l2, platform.core.prefetch.furthest_bytes)
-    if rows <= platform.core.prefetch.rows:
-        return one
-    each, line = int(platform.l2_bytes / PARAMS.prefetched_rows_parts_of_l2 / rows), max(1, platform.line_bytes)
-    return min(one, each // line * line)
+    """The distance along a row, in bytes, of a software prefetch, where so many rows are walked along at once: a power
+    of two that covers what memory has on its way to a thread. Of more rows than hardware follows as far as all of them
+    stay in the second level until they are read, in whole lines."""
+    core, line = platform.core.prefetch, max(1, platform.line_bytes)
+    if rows <= core.rows:
+        return min(1 << ceil(log2(max(in_flight_bytes(platform), line))), core.furthest_bytes)
+    each = int(platform.l2_bytes / PARAMS.prefetched_rows_parts_of_l2 / rows)
+    return min(each // line * line, core.furthest_bytes)
 
 
 def _rows_at_once(plan: GroupCandidate) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
@@ -47,13 +47,8 @@ class GroupCandidate:
         """The key of the group that the plan makes: equal for plans of a segment that make the same one."""
         if self.sized is None:
             return None if self.finalised is None else self.finalised.group
-        return (self.unasked, self.sized.shape.stream, self.sized.shape.prefetch)
-
-    @property
-    def unasked(self) -> Hashable:
-        """The key of the plan but for how memory is written and asked."""
-        sizes = () if self.sized is None else self.sized.sizes.items()
-        return (self.segment, self.way, *sizes)
+        shape, sizes = self.sized.shape, self.sized.sizes
+        return (self.segment, self.way, *sizes.items(), shape.stream, shape.prefetch)
 
     @property
     def way(self) -> Hashable:
@@ -97,13 +92,6 @@ class Pricing:
         counts = counted(self._counting(segment, members), shape, sizes, False)
         total = float(self.model.total(counts, self.platform))
         return GroupCandidate(segment, total, members, Sized(shape, dict(sizes), total), kind, counts)
-
-    def unasked_total(self, plan: GroupCandidate) -> float:
-        """The cost of the plan without prefetches."""
-        if plan.sized is None or plan.members is None or not plan.sized.shape.prefetch:
-            return plan.total
-        shape = replace(plan.sized.shape, prefetch=0)
-        return self.priced(plan.segment, plan.members, shape, plan.sized.sizes).total
 
     def _counting(self, segment: Segment, members: Members) -> TimedCounting:
         if self.before is not None and members.facts is not self.facts:
