@@ -114,15 +114,17 @@ def test_what_is_written_past_the_caches_pays(name: str) -> None:
         assert costs[0] < costs[1] * PARAMS.pays
 
 
-def _groups_of_sizes() -> list[Group]:
-    """The groups of the best candidates for the size of a gradient."""
+def _groups_of_sizes(**figures: float) -> list[Group]:
+    """The groups of the best candidates for the size of a gradient, on a machine with these figures of time."""
     steps = {
         "along": "(input(x - 1, y) + input(x, y) + input(x + 1, y)) / 3.0",
         "across": "(input(x, y - 1) + input(x, y) + input(x, y + 1)) / 3.0",
         "size": "sqrt(along(x, y) * along(x, y) + across(x, y) * across(x, y))",
     }
     asked = SearchOptions("default", top=8)
-    found = autoschedule(planar(steps, 2560, 1536), machine(llc_bytes=8 << 20), asked).candidates
+    here = machine(llc_bytes=8 << 20)
+    here = here.model_copy(update={"ecm": here.ecm_parameters.model_copy(update=figures)})
+    found = autoschedule(planar(steps, 2560, 1536), here, asked).candidates
     return [g for c in found for g in c.schedule.groups]
 
 
@@ -132,6 +134,11 @@ def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
     assert any(g.unroll for g in groups)
     assert any(g.stream for g in groups)
     assert not any(g.unroll and g.stream for g in groups)
+
+
+def test_nothing_is_written_past_the_caches_where_copies_do_not_gain_by_it() -> None:
+    """What such stores save in the caches is part of the time that copies take."""
+    assert not any(g.stream for g in _groups_of_sizes(streaming_store_factor=2.0, write_allocate_factor=2.0))
 
 
 def test_rows_of_long_expressions_are_side_by_side_only_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:

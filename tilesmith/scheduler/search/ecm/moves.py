@@ -205,7 +205,11 @@ def _vector(pricing: Pricing, members: Members, shape: LoopStructure) -> Vector 
 
 def _streams(pricing: Pricing, members: Members, shape: LoopStructure) -> bool:
     """Legality and use of streaming stores of the output: by whole lines, which several vectors of a row with stages in
-    registers make together, of what nobody finds in the caches afterwards."""
+    registers make together, of what nobody finds in the caches afterwards, on machines whose copies gain by them: what
+    stores save in the caches is in that time."""
+    p = pricing.platform.ecm_parameters
+    if p.streaming_store_factor >= p.write_allocate_factor:
+        return False
     output, vector = members.facts.definitions[members.output], _vector(pricing, members, shape)
     if vector is None or vector.dim != output.storage[0] or output.updates:
         return False
