@@ -18,6 +18,8 @@ from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.ir.pipeline.expressions import Unary
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search import autoschedule
+from tilesmith.scheduler.search.ecm import group_candidates
 from tilesmith.scheduler.search.ecm.group_candidates import Planner
 from tilesmith.scheduler.search.ecm.loop_structures import KINDS
 from tilesmith.scheduler.search.ecm.partition import Move, Partition, PartitionSearch
@@ -58,7 +60,25 @@ def test_of_stages_that_are_alike_but_for_their_sizes_a_few_tell_that_all_cost_t
     whole = search.cost(roots)
     assert anew.cost(roots, 0.9 * whole) == inf
     assert len(anew.planner.coarse) < 10
-    assert anew.cost(roots, whole) == whole, "where they do not tell, all are asked"
+    assert anew.cost(roots, 1.01 * whole) == pytest.approx(whole, rel=1e-3)
+    assert len(anew.planner.coarse) < 16, "the costs of most between them follow"
+    for segment in search.segments(roots):
+        assert anew.planner.cost(segment) == pytest.approx(search.planner.cost(segment), rel=5e-3)
+
+
+def test_between_sizes_that_cost_far_from_the_same_all_stages_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, roots = search_of(chain(48))
+    anew, _ = search_of(chain(48))
+    whole = search.cost(roots)
+    monkeypatch.setattr(group_candidates, "PARAMS", replace(PARAMS, alone_nearly_as_dear=0.0))
+    assert anew.cost(roots, whole) == whole
+    assert len(anew.planner.coarse) == 48
+
+
+def test_the_answer_is_the_same_where_all_stages_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = autoschedule(chain(48), MACHINE).schedule
+    monkeypatch.setattr(group_candidates, "PARAMS", replace(PARAMS, alone_nearly_as_dear=0.0))
+    assert autoschedule(chain(48), MACHINE).schedule == found
 
 
 def test_stages_that_do_more_for_a_point_are_not_alike() -> None:

@@ -29,6 +29,9 @@ class Params:
     alone_for_a_bound: int = 8
     """Stages alone that do the same for a point, and differ in size, of which one has a coarse plan to tell that all
     cost more than they may."""
+    alone_nearly_as_dear: float = 1.02
+    """Costs of two such stages that differ by no more than this tell the cost of those of a size between: a step of the
+    search has to gain more of the cost of all groups than that of each may be off."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
     joins_one_by_one: int = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from math import inf, isfinite
 from operator import ge
 
@@ -85,8 +85,10 @@ class Planner(Pricing):
             for n, segment in enumerate(in_order):
                 if found > most:
                     return inf
-                if n == 1 and isfinite(most) and found + self._least_of_alone(in_order[1:]) > most:
-                    return inf
+                if n == 1 and isfinite(most):
+                    if found + self._least_of_alone(in_order[1:]) > most:
+                        return inf
+                    self._cost_between(in_order)
                 found += self.cost(segment)
             found = sum([self.costs[s] if cost is None else cost for s, cost in zip(segments, known, strict=True)])
         return found if found <= most else inf
@@ -94,17 +96,42 @@ class Planner(Pricing):
     def _least_of_alone(self, segments: Sequence[Segment]) -> float:
         """The least that stages alone among these segments cost, which are in the order of their points, the most
         first. Of those that do the same for a point one in so many is planned: larger ones cost no less."""
-        alone = [self.facts.stages[s.output] for s in segments if len(s.names) == 1]
-        alike: dict[Hashable, list[StageFacts]] = {}
-        for stage in alone if len(alone) >= PARAMS.alone_for_a_bound else ():
-            alike.setdefault(stage.of_a_point, []).append(stage)
-        segment_of, step, least = {s.output: s for s in segments}, PARAMS.alone_for_a_bound, 0.0
-        for stages in alike.values():
-            for first in range(0, len(stages), step) if len(stages) >= step else ():
-                some = stages[first : first + step]
-                as_large = [s for s in some if all(map(ge, s.extents, some[-1].extents))]
-                least += len(as_large) * self.cost(segment_of[some[-1].name])
+        step, least = PARAMS.alone_for_a_bound, 0.0
+        for alike in self._alone_alike(segments):
+            for first in range(0, len(alike), step):
+                some = alike[first : first + step]
+                last = self._extents(some[-1])
+                as_large = [s for s in some if all(map(ge, self._extents(s), last))]
+                least += len(as_large) * self.cost(some[-1])
         return least
+
+    def _alone_alike(self, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+        """The stages alone among these segments that do the same for a point, where these are many."""
+        alone = [s for s in segments if len(s.names) == 1]
+        alike: dict[Hashable, list[Segment]] = {}
+        for segment in alone if len(alone) >= PARAMS.alone_for_a_bound else ():
+            alike.setdefault(self.facts.stages[segment.output].of_a_point, []).append(segment)
+        return (found for found in alike.values() if len(found) >= PARAMS.alone_for_a_bound)
+
+    def _cost_between(self, segments: Sequence[Segment]) -> None:
+        """Costs, in proportion to their points, of stages alone between a larger and a smaller one that do the same for
+        a point and cost nearly as much; of these segments, which are in the order of their points."""
+        for alike in self._alone_alike(segments):
+            known = [n for n, s in enumerate(alike) if s in self.costs]
+            for first, last in pairwise(known):
+                larger, smaller = alike[first], alike[last]
+                most, least = self.costs[larger], self.costs[smaller]
+                points, fewest = self._points(larger), self._points(smaller)
+                if points == fewest or not least <= most <= least * PARAMS.alone_nearly_as_dear:
+                    continue
+                for segment in alike[first + 1 : last]:
+                    ends = (self._extents(s) for s in (larger, segment, smaller))
+                    if all(a >= b >= c for a, b, c in zip(*ends, strict=True)):
+                        share = (self._points(segment) - fewest) / (points - fewest)
+                        self.costs[segment] = least + share * (most - least)
+
+    def _extents(self, segment: Segment) -> tuple[int, ...]:
+        return self.facts.stages[segment.output].extents
 
     def paper_cost(self, segment: Segment) -> float:
         """The cost of the paper's plan; that of the best plan, about, where there is none."""
