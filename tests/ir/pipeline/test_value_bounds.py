@@ -275,3 +275,9 @@ def test_every_value_is_inside(data: st.DataObject) -> None:
                 assert value >= bound.lo
             if isinstance(bound.hi, int | float):
                 assert value <= bound.hi
+
+
+def test_an_interval_that_is_known_is_not_found_again() -> None:
+    e = Binary("+", Var("x"), Const(1, INT32), INT32)
+    known = {id(e): Interval(3, 4)}
+    assert interval(e, lambda leaf: pytest.fail("a leaf was asked for"), known) == Interval(3, 4)

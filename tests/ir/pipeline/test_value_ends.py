@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.value_bounds import Interval
 from tilesmith.scheduler.ir.pipeline.value_ends import ValueEnds
 
@@ -34,3 +37,30 @@ def test_a_stage_is_looked_at_once() -> None:
     ends = _ends()
     assert ends.of("g", 0) is ends.of("g", 0)
     assert ends.of("f", 0) is ends.of("f", 0)
+
+
+def test_a_stage_that_is_read_in_many_places_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    found = ValueEnds._found
+
+    def counted(self: ValueEnds, stage: Stage) -> tuple[Interval, ...]:
+        looked_at.append(stage.name)
+        return found(self, stage)
+
+    monkeypatch.setattr(ValueEnds, "_found", counted)
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "ends",
+            "inputs": [{"name": "a", "type": "uint8", "dims": ["x"]}],
+            "stages": [
+                {"name": "f", "dims": ["x"], "value": "int16(a(x)) - 16"},
+                {"name": "g", "dims": ["x"], "value": "f(x) + f(x + 1) + f(x + 2)"},
+                {"name": "h", "dims": ["x"], "value": "f(x) + g(x) + g(x + 1)"},
+            ],
+            "outputs": ["h"],
+            "estimates": {"h": [[0, 64]]},
+        }
+    )
+    assert ValueEnds(pipeline.stages).of("h", 0) == Interval(-112, 1673)
+    assert sorted(looked_at) == ["f", "g", "h"]

@@ -89,6 +89,8 @@ def interval(e: Expr, leaves: Leaves = leaf_interval, known: dict[int, Interval]
     Does not recurse, so that deep expressions are no danger.
     """
     known = {} if known is None else known
+    if id(e) in known:
+        return known[id(e)]
     for node in reversed(list(parts_of_value(e, known))):
         if id(node) not in known:
             known[id(node)] = _node(node, known, leaves)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -68,7 +69,8 @@ class ValueEnds:
             if missing:
                 pending += missing
                 continue
-            self._ends[pending.pop()] = self._found(stage)
+            if pending.pop() not in self._ends:
+                self._ends[stage.name] = self._found(stage)
         return self._ends[name][component]
 
     def _found(self, stage: Stage) -> tuple[Interval, ...]:
@@ -197,10 +199,11 @@ def _number(end: object) -> int | float | None:
     return end if isinstance(end, int | float) else None
 
 
+@once
 def _read(stage: Stage) -> list[str]:
-    """The names of what the values of a stage are made of."""
+    """The names of what the values of a stage are made of, each once."""
     values = [*stage.values, *(v for u in stage.updates for v in u.values)]
-    return [n.name for v in values for n in walk(v) if isinstance(n, Access)]
+    return list(dict.fromkeys(n.name for v in values for n in walk(v) if isinstance(n, Access)))
 
 
 def _may_say_places(stage: Stage) -> bool:
