@@ -6,7 +6,7 @@ import weakref
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from tilesmith.scheduler.ir.memo import Memo, once
+from tilesmith.scheduler.ir.memo import Memo, once, once_a_form
 
 CALLS: list[int] = []
 
@@ -22,6 +22,13 @@ def doubled(owner: Owner) -> int:
     """Twice its number."""
     CALLS.append(owner.number)
     return 2 * owner.number
+
+
+@once_a_form
+def tripled(owner: Owner) -> tuple[int, int]:
+    """Its number, and three times that."""
+    CALLS.append(owner.number)
+    return owner.number, 3 * owner.number
 
 
 @once
@@ -53,3 +60,18 @@ def test_facts_die_with_their_owner() -> None:
     del owner
     gc.collect()
     assert gone() is None
+
+
+def test_a_fact_of_a_form_is_that_of_its_first_owner() -> None:
+    CALLS.clear()
+    first, second, other = Owner(1), Owner(2), Owner(3)
+    second.memo.of_form = first.memo
+    assert [tripled(o) for o in (second, first, other)] == [(2, 6), (2, 6), (3, 9)]
+    assert CALLS == [2, 3]
+
+
+def test_copies_are_of_no_known_form() -> None:
+    first, second = Owner(1), Owner(2)
+    second.memo.of_form = first.memo
+    for other in (replace(second), deepcopy(second), pickle.loads(pickle.dumps(second))):
+        assert other.memo.of_form is None

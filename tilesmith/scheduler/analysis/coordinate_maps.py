@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilesmith.scheduler.analysis.stage_graph import is_plain, parts, reads
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -43,8 +43,7 @@ def coordinate_maps(stages: Iterable[Stage]) -> frozenset[str]:
     """Names of the coordinate maps among `stages`, in which producers come before their readers."""
     found: set[str] = set()
     for stage in stages:
-        reads = _reads(stage)
-        if reads is not None and found.issuperset(reads):
+        if _reads_continuously(stage) and found.issuperset(reads(stage)):
             found.add(stage.name)
     return frozenset(found)
 
@@ -55,11 +54,10 @@ def is_mapped(e: Expr, maps: frozenset[str]) -> bool:
     return all(_is_continuous(part) for part in walk(e)) and maps.issuperset(_names(e))
 
 
-@once
-def _reads(stage: Stage) -> frozenset[str] | None:
-    """Producers of a stage that is a continuous function of them; None of another stage."""
-    plain = is_plain(stage) and all(_is_continuous(e) for kind in _OPERATIONS for e in parts(stage, kind))
-    return reads(stage) if plain else None
+@once_a_form
+def _reads_continuously(stage: Stage) -> bool:
+    """True of a stage that is a continuous function of its producers and coordinates."""
+    return is_plain(stage) and all(_is_continuous(e) for kind in _OPERATIONS for e in parts(stage, kind))
 
 
 def _names(e: Expr) -> frozenset[str]:

@@ -24,7 +24,7 @@ from tilesmith.scheduler.analysis.linear_combinations import (
 from tilesmith.scheduler.analysis.rank_one import factor_products, number_products
 from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.analysis.translation_equivalence import Place, Placed, placed
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -73,6 +73,17 @@ class Window(ABC):
 def windows(stage: Stage) -> tuple[Window, ...]:
     """The windows of the stage's values that can be split, in the order they are written; of one inside of another
     (a mean of means) the outer one first. Of an updated stage those of the values that it starts from."""
+    first, found = _of_form(stage)
+    return found if first is stage or not found else _found(stage)
+
+
+@once_a_form
+def _of_form(stage: Stage) -> tuple[Stage, tuple[Window, ...]]:
+    """The windows of the first stage of a form, and that stage."""
+    return stage, _found(stage)
+
+
+def _found(stage: Stage) -> tuple[Window, ...]:
     if not _may_have_windows(stage):
         return ()
     found: dict[tuple[Expr, int], Window] = {}

@@ -18,7 +18,7 @@ from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.operations.node_operations import function_of, is_few_products
 from tilesmith.scheduler.features.operations.operation_counts import Trips, constant_trips
 from tilesmith.scheduler.features.operations.reduction_loops import is_written_out
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -112,7 +112,7 @@ def _carried(stage: Stage, update: Update, latencies: Latencies, reads: Mapping[
     return max((cycles / before for cycles, before in ways if cycles is not None), default=0.0)
 
 
-@once
+@once_a_form
 def _known(stage: Stage) -> dict[tuple[Latencies, frozenset[str], tuple[int, ...]], Ends]:
     return {}
 

@@ -14,6 +14,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
 from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
+from tilesmith.scheduler.analysis.stage_form import form
 from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
 from tilesmith.scheduler.features.operations.node_operations import (
     Tally,
@@ -23,7 +24,7 @@ from tilesmith.scheduler.features.operations.node_operations import (
     element_type,
     tally,
 )
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.evaluation import evaluate
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -85,12 +86,17 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, row: str | Non
 def converted_loads(stage: Stage, trips: Trips = constant_trips, row: str | None = None) -> Mapping[str, Typed]:
     """Operations of `typed_operations` that convert what is loaded, by the producer that it is loaded of:
     where several readers load one element, compilers convert it once."""
-    return _counted(stage, trips, row).converted
+    found = _counted(stage, trips, row)
+    if not found.converted or found.of is stage:
+        return found.converted
+    own = dict(zip(form(found.of).names, form(stage).names, strict=True))
+    return {own[name]: typed for name, typed in found.converted.items()}
 
 
 class _Counted(NamedTuple):
-    """Operations of a point, and those of them that convert loads, by producer."""
+    """Operations of a point of the first stage of a form, and those of them that convert loads, by its producers."""
 
+    of: Stage
     typed: Typed
     converted: Mapping[str, Typed]
 
@@ -105,7 +111,7 @@ def _counted(stage: Stage, trips: Trips, row: str | None) -> _Counted:
     return found
 
 
-@once
+@once_a_form
 def _known_counts(stage: Stage) -> dict[str | None, _Counted]:
     """The operations by the row, of a stage whose reductions all have constant bounds."""
     return {}
@@ -116,7 +122,7 @@ def _count(stage: Stage, trips: Trips, row: str | None) -> _Counted:
     counting = _Counting(counts, trips, row, beside=row in stage.storage[:1])
     for value in stage.values:
         counting.add(value)
-    return _Counted(_typed(counts), {name: _typed(found) for name, found in counting.converted.items()})
+    return _Counted(stage, _typed(counts), {name: _typed(found) for name, found in counting.converted.items()})
 
 
 def joining_operations(found: RowRecurrence) -> Typed:
@@ -225,6 +231,7 @@ def _typed(counts: Tally) -> Typed:
     return tuple((name, Operations(**kinds)) for name, kinds in sorted(found.items()))
 
 
+@once_a_form
 def element_bytes_used(stage: Stage) -> int:
     """Bytes of the widest type that the values and updates of `stage` compute with: what decides how many fit a vector.
 

@@ -15,12 +15,14 @@ from tilesmith.scheduler.analysis.estimated_bounds import Bounds, Estimates
 from tilesmith.scheduler.analysis.linear_combinations import terms
 from tilesmith.scheduler.analysis.periodic_indices import joined, order_of
 from tilesmith.scheduler.analysis.reuse import overlap_in
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.features.operations.operation_counts import (
     outside_indices,
 )
 from tilesmith.scheduler.features.operations.reduction_loops import UNROLLED_TRIPS
 from tilesmith.scheduler.features.pipeline.reads import Beside, Read, alike, hulls
 from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
+from tilesmith.scheduler.ir.memo import once_a_form
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, InputBound, Var, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -59,7 +61,24 @@ class ReadMerger:
         accesses_of: dict[str, list[StageAccess]] = {}
         for a in _by_place(found):
             accesses_of.setdefault(a.producer, []).append(a)
-        return tuple(self._read(producer, those) for producer, those in accesses_of.items())
+        if not self._is_of_form(accesses_of):
+            return tuple(self._read(producer, those) for producer, those in accesses_of.items())
+        key = (*map(self.at.dims.__getitem__, accesses_of), *(extent > 1 for extent in self.extents.values()))
+        known = _known_reads(self.stage)
+        if key not in known:
+            known[key] = tuple(self._read(producer, those) for producer, those in accesses_of.items())
+        return tuple([r._replace(producer=name) for r, name in zip(known[key], accesses_of, strict=True)])
+
+    def _is_of_form(self, accesses_of: Mapping[str, list[StageAccess]]) -> bool:
+        """True if the reads of the stage follow from its form, the dims of its producers, and which of its own have
+        several points."""
+        if self.stage.updates or self.own or not self.wholes.keys().isdisjoint(accesses_of):
+            return False
+        for those in accesses_of.values():
+            for a in those:
+                if a.reductions or any(a.data) or not all(s.known for s in a.spans):
+                    return False
+        return not parts(self.stage, InputBound)
 
     def _read(self, producer: str, those: list[StageAccess]) -> Read:
         each = [self._spans(a) for a in those]
@@ -232,6 +251,11 @@ class ReadMerger:
                 here = [span_of(inside(a.access.indices[d], a.producer), env)._replace(clamps=()) for a in those]
                 spans.append(reduce(hull, here))
         return overlap_in(tuple(spans), loop)
+
+
+@once_a_form
+def _known_reads(stage: Stage) -> dict[tuple[object, ...], tuple[Read, ...]]:
+    return {}
 
 
 def _within(place: Span, bounds: Bounds) -> Span:

@@ -19,6 +19,7 @@ from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.analysis.estimated_bounds import Estimates, Region, estimates
 from tilesmith.scheduler.analysis.flat_rows import MOST_CHANNELS
 from tilesmith.scheduler.analysis.neighbour_sums import GROUPS
+from tilesmith.scheduler.analysis.stage_form import share_forms
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.features.operations.operation_counts import (
     Typed,
@@ -165,6 +166,7 @@ def gather(
     """The facts of `pipeline`, which is normal, for a platform with such lines and such a core. Stages that are as they
     were `before`, and whose producers have no updates, keep the facts that they had, and the platform is the same."""
     graph = stage_graph(pipeline)
+    share_forms(s for s in pipeline.stages if s.name in graph.consumers)
     found = {s.name: accesses(s) for s in pipeline.stages if s.name in graph.consumers}
     at = estimates(pipeline, found)
     definitions = {s.name: s for s in pipeline.stages}
