@@ -21,8 +21,9 @@ from tilesmith.scheduler.ir.schedule.schedule import Vector
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import NeedAlignment
-from tilesmith.scheduler.lowering.loop_nest import Nest, iterations, run, written_out
+from tilesmith.scheduler.lowering.loop_nest import Nest, run
 from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.unrolled_dims import iterations, written_out
 
 Golden = Callable[[str, str], None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 from tilesmith.scheduler.lowering.row_room import stays_in_room
 from tilesmith.scheduler.lowering.streaming_stores import beyond, store_past
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
+from tilesmith.scheduler.lowering.unrolled_dims import flat_parts, iterations, written_out
 
 MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
@@ -44,7 +45,8 @@ class Nest:
     `blocks` so many iterations are computed side by side. `name` is the stage's.
 
     `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
-    `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions.
+    `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions, and
+    `register` their lanes in one register: rows of unrolled points may end in vectors of fewer of these.
     `own` is the stage that an update reads and writes; `once`: no point may be visited twice; `ordered`: points that
     vectors leave of a row come before and after these as they lie. `past` is the buffer,
     with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
@@ -71,6 +73,7 @@ class Nest:
     whole: list[int] | None = None
     roomy: bool = False
     sums: bool = False
+    register: int = 0
     exact: bool = False
     back: bool = False
     transposed: bool = False
@@ -139,33 +142,6 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
         _tried(b, sources, replace(other, vector=None))
     lo, hi = nest.bounds[nest.vector.dim]
     b.emit(If((hi - lo - (max(whole) - 1),), tuple(vectors), None, (Apart(tuple(scalars), seldom=True),)))
-
-
-def written_out(
-    bounds: Mapping[str, Interval], unroll: Mapping[str, tuple[int | None, int]]
-) -> tuple[dict[str, Interval], tuple[Index, ...]] | None:
-    """The dims to unroll with the bounds that they are expected to have, and what must not be negative for them to
-    have these. Where a dim is expected to begin is None for tiles, which begin anywhere. None where there is nothing
-    to unroll, or they never have them."""
-    fixed = {}
-    for d, (start, extent) in unroll.items():
-        lo, hi = bounds[d]
-        if lo != hi:
-            first = lo if start is None else const(start)
-            fixed[d] = (first, first + (extent - 1))
-    same = [
-        x for d, ends in fixed.items() for bound, wanted in zip(bounds[d], ends, strict=True)
-        for x in (bound - wanted, wanted - bound)
-    ]  # fmt: skip
-    if not fixed or any(x.is_const and x.const < 0 for x in same):
-        return None
-    return fixed, tuple(x for x in same if not x.is_const)
-
-
-def iterations(ends: Interval) -> Iterator[Lane]:
-    """The iterations of a loop that is written out."""
-    lo, hi = ends
-    return (Lane(lo + n) for n in range((hi - lo).const + 1))
 
 
 def _fitting_vector(nest: Nest) -> Vector | None:
@@ -372,6 +348,9 @@ def _row(o: _OpenNest) -> None:
     if nest.exact:
         _edges(o, None)
         return
+    if shorter := _shorter(o):
+        _ending_shorter(o, shorter)
+        return
     v = _vectors(o)
     if nest.roomy and not (v.constraints or v.given) and stays_in_room(b, v.axis, v.body):
         _vectors_in_room(o, v)
@@ -400,6 +379,34 @@ def _row(o: _OpenNest) -> None:
             edge(o.part(part))
         return
     _rest(o, v, nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0))))
+
+
+def _shorter(o: _OpenNest) -> int:
+    """Lanes of the fewest registers that have room for what whole vectors leave of a row at the estimates, if those are
+    fewer than a vector takes and nothing is clamped; else 0."""
+    b, nest, (_, lanes, lo, hi) = o.b, o.nest, o.row
+    fixed = nest.once or nest.ordered or nest.roomy or o.align > 1 or nest.past is not None
+    if fixed or not nest.unroll or not 0 < nest.register < lanes:
+        return 0
+    whole, left = divmod(nest.estimate(hi - lo + 1), lanes)
+    shorter = -(-left // nest.register) * nest.register
+    if not whole or not 0 < shorter < lanes:
+        return 0
+    with b.trial():
+        v = _vectors(o)
+    return 0 if v.constraints or v.given else shorter
+
+
+def _ending_shorter(o: _OpenNest, shorter: int) -> None:
+    """The row in whole vectors, the last of which is moved back unless a `shorter` one has room for what is left."""
+    b, (dim, lanes, lo, hi) = o.b, o.row
+    nest = replace(o.nest, register=0)
+    whole = divide(hi - lo + (lanes - shorter), lanes).scaled(lanes)
+    end = b.let(minimum(lo + whole, hi + 1), f"{dim}_short")
+    _row(replace(o, nest=nest).part((lo, end - 1)))
+    with b.condition() as body:
+        _row(replace(o, nest=nest, vector=Vector(dim, shorter)).part((maximum(lo, hi - (shorter - 1)), hi)))
+    b.emit(If((hi - end,), tuple(body)))
 
 
 def _vectors_in_room(o: _OpenNest, v: _Vectors) -> None:
@@ -570,19 +577,9 @@ def _vector_body(o: _OpenNest, evaluator: Evaluator) -> None:
         _vector_body(replace(opened, envs=envs), evaluator)
 
     if nest.vector is not None and nest.flattened and dim == nest.flat:
-        inside([part for env in o.envs for part in _flat_parts(env, nest.vector.dim, dim, nest.bounds[dim])])
+        inside([part for env in o.envs for part in flat_parts(env, nest.vector.dim, dim, nest.bounds[dim])])
         return
     _open(o, dim, inside)
-
-
-def _flat_parts(env: Mapping[str, Lane], place: str, channel: str, channels: Interval) -> Iterator[dict[str, Lane]]:
-    """The vectors of all elements of a vector of pixels, in the order of memory: the place and the channel of each."""
-    base, lanes = env[place].base, len(env[place].pattern or ())
-    count = (channels[1] - channels[0]).const + 1
-    for part in range(count):
-        found = [divmod(n, count) for n in range(part * lanes, (part + 1) * lanes)]
-        places, own = zip(*found, strict=True)
-        yield {**env, place: Lane(base, places), channel: Lane(channels[0], own)}
 
 
 def _note_across(o: _OpenNest, evaluator: Evaluator) -> None:

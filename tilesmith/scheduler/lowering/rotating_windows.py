@@ -31,11 +31,11 @@ from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, NeedAlignment, NotUniformBound
-from tilesmith.scheduler.lowering.loop_nest import iterations
 from tilesmith.scheduler.lowering.memory import store, store_channels
 from tilesmith.scheduler.lowering.prefetches import ask_ends
 from tilesmith.scheduler.lowering.register_streams import Coordinates, Stream, Streams, mask_bits
 from tilesmith.scheduler.lowering.streaming_stores import held_back, stream, streams, vectors_into_line
+from tilesmith.scheduler.lowering.unrolled_dims import iterations
 
 
 @dataclass(frozen=True, slots=True)

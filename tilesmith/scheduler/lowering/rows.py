@@ -25,12 +25,13 @@ from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
-from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of, written_out
+from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.lowering.row_room import begins_rows
 from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 from tilesmith.scheduler.lowering.unit import LoweringUnit
+from tilesmith.scheduler.lowering.unrolled_dims import written_out
 from tilesmith.scheduler.lowering.updates import StagePasses, left_to_values, run_passes
 
 
@@ -105,7 +106,7 @@ class _Rows:
         b, stage, estimate, sources = self.builder, self.stages[s.stage], self.estimates.value, self._sources(s.reads)
         unroll = _unroll(s.unroll)
         blocks = {} if s.block is None else {s.block.dim: s.block.points}
-        across = sources.inlined, sources.buffers
+        across, long = (sources.inlined, sources.buffers), has_long_reduction(stage, sources.inlined)
         nest = Nest(
             stage.name,
             values_of(b, stage, s.buffers),
@@ -117,7 +118,8 @@ class _Rows:
             past=(s.buffers[0], stage.dims) if s.stream else None,
             half=self._half(s),
             estimate=estimate,
-            sums=has_long_reduction(stage, sources.inlined),
+            sums=long,
+            register=b.register_lanes(s.buffers[0].type) if long else 0,
             flat=_flat_channels(stage, s, sources.inlined, sources.buffers),
             transposed=bool(s.vector and blocks.keys() & transposed_dims(stage, s.vector.dim, *across).keys()),
         )

@@ -1,0 +1,68 @@
+"""Register tiles by hand: convolutions over channels, whose rows end in vectors of fewer registers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.machines import machine
+from support.native import build, call, source_of
+from support.shipped import assert_right
+
+from benchmarks.problem import at_regions
+from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Tile, Vector
+
+WIDTH, HEIGHT, CHANNELS = 52, 40, 26
+
+
+def convolution(kind: str = "float32", channels: int = CHANNELS) -> Pipeline:
+    terms = f"a(x + p, y + q, r) * w(p, q, r, c) for r in range({channels}) for q in range(3) for p in range(3)"
+    return load(
+        {
+            "format": 1,
+            "name": "conv",
+            "inputs": [
+                {"name": "a", "type": kind, "dims": ["x", "y", "c"]},
+                {"name": "w", "type": kind, "dims": ["p", "q", "r", "c"]},
+            ],
+            "stages": [{"name": "out", "dims": ["x", "y", "c"], "value": f"sum({terms})"}],
+            "outputs": ["out"],
+            "estimates": {
+                "out": [[0, WIDTH], [0, HEIGHT], [0, 8]],
+                "a": [[0, WIDTH + 2], [0, HEIGHT + 2], [0, channels]],
+                "w": [[0, 3], [0, 3], [0, channels], [0, 8]],
+            },
+        }
+    )
+
+
+def tiled(lanes: int, points: int = 4) -> Schedule:
+    loops = ("c.inner", "x.inner", "y.inner", "x.outer", "c.outer", "y.outer")
+    tiles = (Tile("x", None), Tile("y", 1), Tile("c", points))
+    return Schedule("conv", "by hand", (Group("out", loops, tiles, "y.outer", Vector("x", lanes), ("c",), ()),))
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("float32", 16), ("float32", 32), ("int32", 32)])
+def test_rows_of_every_width(kind: str, lanes: int) -> None:
+    """At the estimates 4 columns are left by 16 lanes, and 20 by 32: a register, and three of four. Calls leave
+    none, fewer and more, and have rows that are shorter than a vector."""
+    pipeline = convolution(kind)
+    source = source_of(pipeline, tiled(lanes), machine(vector_bytes=32))
+    library = build(source, vector_bytes=32)
+    for width in (3, 8, 15, 16, 24, 32, 40, 51, 52, 53, 64, 70):
+        regions = {"out": ((1, width), (0, 2), (0, 8))}
+        p = at_regions(pipeline, regions, use_estimates=False)
+        inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        assert_right(got, interpret(pipeline, inputs, {}, regions))
+
+
+@pytest.mark.parametrize(("lanes", "shorter"), [(16, [8]), (32, [24])])
+def test_rows_end_in_vectors_of_as_few_registers_as_have_room(lanes: int, shorter: list[int]) -> None:
+    code = source_of(convolution(), tiled(lanes), machine(vector_bytes=32)).code
+    steps = re.findall(r"x_step_\d+ \+= (\d+)\) \{", code)
+    assert [int(n) for n in steps if int(n) < lanes] == shorter
