@@ -1,4 +1,5 @@
-"""Register tiles by hand: convolutions over channels, whose rows end in vectors of fewer registers."""
+"""Register tiles by hand: convolutions over channels, whose rows end in vectors of fewer registers, and whose loops ask
+for the rows that they come to."""
 
 from __future__ import annotations
 
@@ -66,3 +67,14 @@ def test_rows_end_in_vectors_of_as_few_registers_as_have_room(lanes: int, shorte
     code = source_of(convolution(), tiled(lanes), machine(vector_bytes=32)).code
     steps = re.findall(r"x_step_\d+ \+= (\d+)\) \{", code)
     assert [int(n) for n in steps if int(n) < lanes] == shorter
+
+
+@pytest.mark.parametrize(("channels", "lines"), [(CHANNELS, 2), (20, 0)])
+def test_rows_of_the_next_channel_are_asked_for_where_they_are_in_many_pages(channels: int, lines: int) -> None:
+    """Each row once, not for every column of the window, by the lines that a vector may lie in: of 78 rows in as many
+    pages, not of 60, which the TLB finds."""
+    code = source_of(convolution(channels=channels), tiled(16), machine(vector_bytes=32)).code
+    asked = re.findall(r"__builtin_prefetch\(a_\d+ \+ (.*)\);", code)
+    whole = ["(a_0_stride2 + xv_1)", "(a_0_stride2 + xv_1 + 16)"]
+    assert asked[:2] == whole[:lines]
+    assert len(asked) == 2 * lines, "of whole vectors, and of the shorter one at the end"

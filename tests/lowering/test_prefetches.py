@@ -38,6 +38,7 @@ def test_vectors_ask_ahead_once_a_line() -> None:
     assert prefetches(Ahead(512, {"f": {1: 2}}), neighbours[1]) == [(2000 + 128, True)]
     assert prefetches(Ahead(rows={"f": {1: 1}}), neighbours[1]) == [(1000, True)]
     assert prefetches(Ahead(rows={"g": {1: 1}}), neighbours[1]) == []
+    assert prefetches(Ahead(rows={"f": {1: 1}}, near=True), neighbours[1]) == [(1000, False), (1016, False)]
 
 
 def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:

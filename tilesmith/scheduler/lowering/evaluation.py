@@ -70,6 +70,13 @@ class Evaluation(Places):
         other.sources = replace(self.sources, ahead=NOTHING_AHEAD)
         return other
 
+    def asking(self, ahead: Ahead) -> Self:
+        """An evaluation in the open scope of which only requests are left: nobody uses its values."""
+        other = copy(self)
+        other.known, other.known_lanes, other.constraints, other.token = {}, {}, [], object()
+        other.sources = replace(self.sources, ahead=ahead)
+        return other
+
     def inside(self, e: Access, frame: Frame) -> tuple[Expr, Frame] | None:
         """See Places."""
         stage = self.sources.inlined.get(e.name)

@@ -12,16 +12,21 @@ from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.addresses import pixel_row_of, row_of, width_of
+from tilesmith.scheduler.lowering.term_rows import TermRows
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
     """Prefetches of vectors: `distance` bytes ahead along the rows that they read, by `rows` in dims of what they read,
-    nothing where there is neither, and `again`, when it comes from the second level of caches."""
+    nothing where there is neither, and `again`, when it comes from the second level of caches. `near`: the rows are
+    wanted soon, in the first. `terms` are rows that long reductions come to, of which each iteration of the outermost
+    loop asks for those of the next."""
 
     distance: int = 0
     rows: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     again: bool = False
+    near: bool = False
+    terms: tuple[TermRows, ...] = ()
 
 
 NOTHING_AHEAD = Ahead()
@@ -45,7 +50,8 @@ def ask_ahead(
     line = max(b.line_bytes // buffer.type.bytes, 1)
     if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in base.terms):
         return
-    far = bool(rows) or ahead.distance > b.core.prefetch.near_bytes
+    far = not ahead.near and (bool(rows) or ahead.distance > b.core.prefetch.near_bytes)
+    spread = line - 1 if ahead.near else 0  # vectors at any place, of which no neighbours ask
 
     def ask(first: int) -> None:
         side, place, step = _side_by_side(b, buffer, lanes, along, rows)
@@ -58,7 +64,7 @@ def ask_ahead(
             soon = base + (first + b.core.prefetch.again_bytes // buffer.type.bytes)
             b.emit(replace(asked, index=soon, far=False))
 
-    for first in range(0, count, line):
+    for first in range(0, count + spread, line):
         key = ("prefetch", row, base - base.const, (base.const + first + line // 2) // line)
         b.remember(b.depth, key, partial(ask, first))
 

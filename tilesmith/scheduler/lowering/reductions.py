@@ -26,6 +26,7 @@ from tilesmith.scheduler.lowering.code_size import instructions
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups
+from tilesmith.scheduler.lowering.prefetches import Ahead
 
 Job: TypeAlias = "tuple[Reduce, Frame]"
 """A reduction at a point."""
@@ -246,20 +247,38 @@ class _Nest:
     loops: int
 
     def inside(self, n: int, jobs: list[Job]) -> None:
-        """Emits the inside of the first `n` loops."""
+        """Emits the inside of the first `n` loops, and what these ask for ahead."""
         b = self.ev.builder
         if n == self.loops:
             self._steps(jobs)
-            return
-        inner, condition = _asked(self.ev, jobs, self.domain[n:])
-        if condition is None:
-            self._loop(n, inner)
-        elif condition.literal is None:
-            with b.condition() as body:
+        else:
+            inner, condition = _asked(self.ev, jobs, self.domain[n:])
+            if condition is None:
                 self._loop(n, inner)
-            b.emit(If((), tuple(body), condition))
-        elif condition.literal:
-            self._loop(n, inner)
+            elif condition.literal is None:
+                with b.condition() as body:
+                    self._loop(n, inner)
+                b.emit(If((), tuple(body), condition))
+            elif condition.literal:
+                self._loop(n, inner)
+        if n and not b.seldom:
+            self._ask_ahead(n, jobs)
+
+    def _ask_ahead(self, n: int, jobs: list[Job]) -> None:
+        """Asks for the vectors that the next iteration of the outermost loop reads in the place of those that all loops
+        inside of the nth read: between the first of them and the last."""
+        first, here = self.domain[0].name, self.domain[n - 1].name
+        terms = [t for t in self.ev.sources.ahead.terms if (t.variable, t.inside) == (first, here)]
+        if self.ev.axis is None or not terms:
+            return
+        asking = self.ev.asking(Ahead(rows={t.producer: {t.dim: t.rows} for t in terms}, near=True))
+        for e, frame in jobs:
+            for last in (False, True):
+                point = frame
+                for r in self.domain[n:]:
+                    lo, extent = asking.lane(r.lo, point).base, asking.lane(r.extent, point).base
+                    point = asking.extended(point, r.name, Lane(lo + extent - 1 if last else lo))
+                asking.value(e.body, point)
 
     def _steps(self, jobs: list[Job]) -> None:
         b = self.ev.builder

@@ -29,6 +29,7 @@ from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.lowering.row_room import begins_rows
+from tilesmith.scheduler.lowering.term_rows import TermRows, rows_of_terms
 from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 from tilesmith.scheduler.lowering.unrolled_dims import written_out
@@ -105,6 +106,9 @@ class _Rows:
         """A box of a stage, or what is read of it: its values, then its updates."""
         b, stage, estimate, sources = self.builder, self.stages[s.stage], self.estimates.value, self._sources(s.reads)
         unroll = _unroll(s.unroll)
+        if s.vector is not None and (unroll or s.block):
+            terms = tuple(t for t in rows_of_terms(stage, s.vector.dim, sources.inlined) if self._are_late(t, sources))
+            sources = replace(sources, ahead=replace(sources.ahead, terms=terms))
         blocks = {} if s.block is None else {s.block.dim: s.block.points}
         across, long = (sources.inlined, sources.buffers), has_long_reduction(stage, sources.inlined)
         nest = Nest(
@@ -135,6 +139,14 @@ class _Rows:
         loops = s.updates or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
         machine = self.platform.l2_bytes, self.platform.threads, self.platform.threads_wait
         run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate, *machine), box)
+
+    def _are_late(self, t: TermRows, sources: Sources) -> bool:
+        """True if nothing fetches ahead the rows of an image, or of a stage at root, that a reduction comes to."""
+        buffer = sources.buffers.get((t.producer, 0))
+        if buffer is None or buffer.where == "thread" or t.dim == buffer.unit or buffer.ring[t.dim] is not None:
+            return False
+        apart = self.estimates.value(buffer.stride[t.dim]) * buffer.type.bytes
+        return t.are_late(apart, self.builder.core.pages)
 
     def _half(self, s: Compute) -> Half | None:
         """The half of the box that is read, where loops run over both of its dims point by point."""
