@@ -34,7 +34,11 @@ def test_operations_of_inlined_stages_are_counted_where_they_are_read() -> None:
     assert operations.multiply >= 27  # the products of Ix and Iy, at nine places
 
 
-@pytest.mark.parametrize(("place", "quotients"), [(E(Const(2, INT32)), 1 / 8), (x, 1.0)], ids=["one", "row"])
+@pytest.mark.parametrize(
+    ("place", "quotients"),
+    [(E(Const(2, INT32)), 1 / 8), (x, 1.0), (x % 16, 1.0), (y % 16, 1 / 8)],
+    ids=["one", "row", "remainder of the row", "remainder of another dim"],
+)
 def test_what_is_inline_and_the_same_for_a_vector_is_computed_once_for_it(place: E, quotients: float) -> None:
     root = E(Call("sqrt", (F("input")(x, 0).e,), FLOAT32))
     stages = [stage("weight", "x", root), stage("out", "xy", F("weight")(place) * F("input")(x, y))]

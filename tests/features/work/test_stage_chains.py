@@ -39,6 +39,16 @@ def test_coordinates_begin_chains_by_way_of_what_is_inline_where_they_go_along_t
     assert found.chain.whole == ORDINARY.latency_cycles.conversion + QUOTIENT + LOAD + FLOAT
 
 
+def test_remainders_of_coordinates_along_the_row_begin_chains_like_these() -> None:
+    root = stage("table", "x", E(Call("sqrt", (E(Cast(x.e, FLOAT32)).e,), FLOAT32)))
+    whole = []
+    for place in (x, x % 16, y % 16):
+        of = pipeline("table", [root, stage("out", "xy", F("table")(place) * 2.0)], {"out": (64, 8)})
+        [found] = works(of, ORDERS[0], {}, {"x": 64, "y": 8}, 8).values()
+        whole.append(found.chain.whole)
+    assert whole[0] == whole[1] > whole[2]
+
+
 def test_of_a_sum_only_the_last_part_is_waited_for() -> None:
     f = F("input")
     parts = [

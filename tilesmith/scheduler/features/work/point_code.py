@@ -20,6 +20,7 @@ from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.pipeline.streaming_stores import HELD
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
+from tilesmith.scheduler.features.work.row_dims import dims_along
 from tilesmith.scheduler.features.work.update_passes import inlined_in_updates, reading_updates
 from tilesmith.scheduler.ir.memo import once
 
@@ -84,28 +85,12 @@ def _is_flat(group: RunningGroup, name: str, run: Run) -> bool:
 
 
 def _alike(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
-    """The stages inline in a stage that are the same for a whole vector of it: none whose place data says, or that
-    moves with a reader in a dim in which data says the place of that."""
-    inlined = group.reads[name].inlined
-    if run.lanes == 1 or run.row is None or not inlined:
+    """The stages inline in a stage that are the same for a whole vector of it: none of whose dims changes along it."""
+    if run.lanes == 1 or run.row is None or not group.reads[name].inlined:
         return frozenset()
-    follows, stages = group.members.follows, group.facts.stages
-    along = follows[name][run.row].var
-    if run.row not in stages[name].pure:  # it moves with no loop of the group
+    if run.row not in group.facts.stages[name].pure:  # it moves with no loop of the group
         return frozenset()
-    still = {p for p in inlined if all(s.known and s.var != along for s in follows[p].values())}
-    by_data: dict[str, set[str]] = {}
-    for reader in reversed(group.reads[name].with_inlined(name)):
-        for r in stages[reader].reads:
-            if r.producer not in still:
-                continue
-            spans = zip(stages[r.producer].dims, r.spans, strict=True)
-            told = {d for d, s in spans if s.var is not None and s.var in by_data.get(reader, ())}
-            if r.looked_up:
-                told.update(stages[r.producer].dims[n] for n, _ in r.told)
-            if told or r.looked_up:
-                by_data.setdefault(r.producer, set()).update(told)
-    return frozenset(still.difference(by_data))
+    return frozenset(p for p, dims in dims_along(group, name, told=True).items() if not dims and p != name)
 
 
 def _repeated(group: RunningGroup, name: str, run: Run) -> frozenset[str]:

@@ -9,6 +9,7 @@ from tilesmith.cost_models.work import Chain
 from tilesmith.scheduler.features.operations.dependence_chains import chain
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
+from tilesmith.scheduler.features.work.row_dims import dims_along
 from tilesmith.scheduler.ir.memo import once
 
 
@@ -47,29 +48,14 @@ def chains_inside(group: RunningGroup, name: str) -> dict[str, Chain]:
     """The chains of the values of a stage, and of what is inline in it."""
     facts, reads = group.facts, group.reads[name]
     computed = reads.with_inlined(name)
-    along = _dims_along(group, name, computed)
+    along = dims_along(group, name, told=False)
     ends: dict[str, Chain] = {}
     for stage in computed:
         before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
-        whole, after = chain(
-            facts.definitions[stage], facts.core.latency_cycles, frozenset(along[stage]), facts.estimates.trips
-        )
+        whole, after = chain(facts.definitions[stage], facts.core.latency_cycles, along[stage], facts.estimates.trips)
         inside = [(b.whole + after, b.after + after) for b in before]
         ends[stage] = Chain(*(max(ways) for ways in zip((whole, after), *inside, strict=True)))
     return ends
-
-
-def _dims_along(group: RunningGroup, name: str, computed: Sequence[str]) -> dict[str, set[str]]:
-    """The dims of a stage and of what is inline in it that change along its row; `computed` are these in order."""
-    stages, row = group.facts.stages, group.running.stages[name].row
-    found: dict[str, set[str]] = {n: set() for n in computed}
-    found[name] |= set() if row is None else {row}
-    for stage in reversed(computed):
-        for read in stages[stage].reads:
-            if read.producer in found:
-                dims = zip(stages[read.producer].dims, read.spans, strict=True)
-                found[read.producer] |= {d for d, s in dims if not s.known or s.var in found[stage]}
-    return found
 
 
 def chain_of_loop(group: RunningGroup, stages: Sequence[StageCounts]) -> float:
