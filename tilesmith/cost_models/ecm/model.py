@@ -340,6 +340,8 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
         if here and len(beside) > 1 and w.lanes > 1:
             cycles = (of.arithmetic if computes else of.transfers) * waits
         else:
+            if w.sums is not None:  # each load is of the products next to it
+                cycles = _both(of.arithmetic, of.transfers)
             cycles = _in_window(cycles, w.chain.whole, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
@@ -387,8 +389,13 @@ def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) 
 
 def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
     """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
-    that do take `chain` cycles one after the other. Of two limits that are alike neither is reached."""
-    return float((cycles**3 + waiting(chain, instructions, m) ** 3) ** (1 / 3))
+    that do take `chain` cycles one after the other."""
+    return _both(cycles, waiting(chain, instructions, m))
+
+
+def _both(a: float, b: float) -> float:
+    """Cycles of a step with two limits: where they are alike neither is reached."""
+    return float((a**3 + b**3) ** (1 / 3))
 
 
 def _ends(works: list[Work]) -> Amount:
