@@ -99,13 +99,14 @@ OF = {
         scheduler/features/pipeline/merged_reads: SHORT_ROW
         scheduler/features/pipeline/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
         scheduler/features/groups/unroll_and_jam: ROWS_TOGETHER
+        scheduler/features/work/row_edges: MOST_OF_ROW
         scheduler/loop_passes/index_names: _LINE _NAME
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
         scheduler/loop_passes/strided_loads: MOST_LOADS
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS
-        scheduler/lowering/loop_nest: MOST_OF_ROW WORTH_A_CALL
+        scheduler/lowering/loop_nest: WORTH_A_CALL
         scheduler/features/operations/reduction_loops: UNROLLED_TRIPS CONTRACTED_TRIPS MOST_WRITTEN
         scheduler/lowering/reductions: UNROLLED_SCALAR_TRIPS WRITTEN_TERMS MOST_TOGETHER MOST_INSTRUCTIONS
         scheduler/lowering/reductions: WRITTEN_TOGETHER

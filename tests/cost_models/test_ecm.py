@@ -13,6 +13,7 @@ from tilesmith.cost_models.work import (
     Before,
     Chain,
     Column,
+    Edges,
     GroupWork,
     Pass,
     Reuse,
@@ -383,6 +384,17 @@ def test_values_before_updates_cost_what_their_own_lanes_do() -> None:
     before = Before(4, sums, **moved)
     found = terms(counts(work(lanes=1, operations=(("f32", Operations(add=1)),), before=before)), platform)["in core"]
     assert found - alone == pytest.approx(1e6 * 100 * platform.ecm_parameters.f32.add / 4 * 1e-3)
+
+
+def test_edges_of_rows_cost_their_own_code_for_their_share_of_the_points() -> None:
+    platform = machine(load_cycles=0.5, store_cycles=1.0)
+
+    def time(adds: int, edges: Edges | None = None) -> float:
+        sums = (("f32", Operations(add=adds)),)
+        return terms(counts(work(operations=sums, edges=edges)), platform)["in core"]
+
+    edges = Edges(0.25, (("f32", Operations(add=100)),), (Transfer("aligned", 4, 1.0),))
+    assert time(20, edges) == pytest.approx(0.75 * time(20) + 0.25 * time(100))
 
 
 def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_arithmetic() -> None:

@@ -24,12 +24,14 @@ Way = Literal[
     "shuffled",
     "shared",
     "near",
+    "clamped",
 ]
 """The way a vector of elements is read or written: at a multiple of its size; at any place; the same element for all
 lanes; every second one or so; each at a place of its own; each at a place in a row of its own, loaded alone; each in a
 row of its own, in blocks that are transposed; two neighbours of a place at once, or all channels of it; in a table of
 bytes that vectors look up all at once; from registers, by a permutation; each the element of several lanes side by
-side, by a load of fewer and a permutation; at places that lie near each other, as each vector asks."""
+side, by a load of fewer and a permutation; at places that lie near each other, as each vector asks; in a row beyond
+whose ends lanes have the nearest element."""
 
 
 MOST_PIECES = 16
@@ -87,6 +89,14 @@ class Before(NamedTuple):
     operations: tuple[tuple[str, Operations], ...]
     loads: tuple[Transfer, ...]
     stores: tuple[Transfer, ...]
+
+
+class Edges(NamedTuple):
+    """The `share` of the points of a stage where clamps are at work, and the operations and loads of one there."""
+
+    share: float
+    operations: tuple[tuple[str, Operations], ...]
+    loads: tuple[Transfer, ...]
 
 
 class Pass(NamedTuple):
@@ -165,7 +175,7 @@ class Work(NamedTuple):
     `reused`; those of long reductions have `sums` in registers. Several rows that it stores at once outside of the
     group are `together` with those that it loads. Where updates run by other lanes than what comes `before` them, this
     is apart from the other operations, loads and stores. Or all of these are of its values, and `passes` are its
-    updates.
+    updates. Where clamps are at work in a good part of its rows, other code computes these `edges`.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -203,6 +213,7 @@ class Work(NamedTuple):
     walked: float = 0.0
     sums: Sums | None = None
     reused: tuple[Reuse, ...] = ()
+    edges: Edges | None = None
 
 
 class GroupWork(NamedTuple):

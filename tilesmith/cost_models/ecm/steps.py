@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
-from tilesmith.cost_models.work import MOST_PIECES, Before, Pass, Transfer, Work
+from tilesmith.cost_models.work import MOST_PIECES, Before, Edges, Pass, Transfer, Work
 from tilesmith.platforms.base import TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
 
@@ -54,6 +54,8 @@ def step(work: Work, m: Machine) -> Step:
     """A step of a stage."""
     if work.before is not None:
         return _after(work._replace(before=None), work.before, m)
+    if work.edges is not None:
+        return _with_edges(work._replace(edges=None), work.edges, m)
     scalar = sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     single = m.parameters.scalar_cycles * scalar
     row = m.row + _indices(work, m)
@@ -65,6 +67,16 @@ def step(work: Work, m: Machine) -> Step:
         CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work.lanes, m) for t in work.loads if t.way in ROWS)
     )
     return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+
+
+def _with_edges(work: Work, edges: Edges, m: Machine) -> Step:
+    """A step of a row, on average of its middle and of its edges."""
+    inside = step(work, m)
+    outside = step(work._replace(operations=edges.operations, loads=edges.loads, reused=()), m)
+    each = inside.arithmetic, inside.transfers, inside.instructions
+    there = outside.arithmetic, outside.transfers, outside.instructions
+    mean = [a + edges.share * (b - a) for a, b in zip(each, there, strict=True)]
+    return replace(inside, arithmetic=mean[0], transfers=mean[1], instructions=mean[2])
 
 
 def waiting(chain: float, instructions: float, m: Machine) -> float:
@@ -285,6 +297,8 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * vectors * p.load_cycles
         case "unaligned":
             return t.times * vectors * p.unaligned_load_cycles
+        case "clamped":
+            return t.times * (vectors * p.unaligned_load_cycles + CLAMPED_LOAD * p.scalar_cycles)
         case "shared":
             # lines are crossed by as many as there are bytes
             crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride

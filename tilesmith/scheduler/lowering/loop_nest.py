@@ -9,6 +9,7 @@ from typing import TypeAlias
 from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
+from tilesmith.scheduler.features.work.row_edges import MOST_OF_ROW
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, TooWide
 from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors, Statement
@@ -26,9 +27,6 @@ from tilesmith.scheduler.lowering.row_room import stays_in_room
 from tilesmith.scheduler.lowering.streaming_stores import beyond, store_past
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 from tilesmith.scheduler.lowering.unrolled_dims import flat_parts, iterations, written_out
-
-MOST_OF_ROW = 8
-"""Edges are wide that are expected to be one part in so many of a row."""
 
 WORTH_A_CALL = 20
 """Statements of the scalars of rows shorter than a vector from which on they stand apart."""

@@ -243,6 +243,19 @@ def effective(
     return result
 
 
+def point_alone(members: Members, name: str, reads: Effective) -> Effective:
+    """The reads of a point of a stage, with the same stages inline, were it not computed together with others."""
+    if not reads.apart:
+        return reads
+    known = _known_effective(members.facts).setdefault((name, ()), [])
+    inlined = frozenset(reads.inlined)
+    found = next((e for e in known if e.holds(inlined)), None)
+    if found is None:
+        found = _find_effective(members.facts, name, inlined, {})
+        known.append(found)
+    return found
+
+
 def _side_by_side(members: Members, name: str, unrolled: Mapping[str, int]) -> dict[str, int]:
     """The dims of a stage of which several points are needed at once, where that many are of the output's."""
     if name == members.output or not unrolled:

@@ -1,0 +1,71 @@
+"""Edges of rows: how wide they are, and what is computed there."""
+
+from __future__ import annotations
+
+import pytest
+from support.group_work import ORDERS, works
+
+from tilesmith.cost_models.work import Transfer, Way, Work
+from tilesmith.scheduler.frontends.document.document import load
+
+WIDTH = 64
+
+
+def work_of(value: str, boundary: str = "repeat_edge") -> Work:
+    """The work of the output of stages over an image of 64 columns, in vectors of 8 lanes."""
+    image = {"name": "image", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": boundary}}
+    document = {
+        "format": 1, "name": "edges", "inputs": [image],
+        "stages": [
+            {"name": "halved", "dims": ["x", "y"], "value": "image(2 * x, y) + image(2 * x + 1, y)"},
+            {"name": "out", "dims": ["x", "y"], "value": value},
+        ],
+        "outputs": ["out"], "estimates": {"image": [[0, WIDTH], [0, 8]], "out": [[0, WIDTH], [0, 8]]},
+    }  # fmt: skip
+    return works(load(document), ORDERS[0], {}, {"x": WIDTH, "y": 8}, 8)["out"]
+
+
+@pytest.mark.parametrize(
+    ("value", "share"),
+    [
+        ("image(2 * x, y) + image(2 * x + 1, y)", 1 / 2),
+        ("halved(x, y)", 1 / 2),
+        ("halved(min(x, 30), y)", 33 / 64),
+        ("halved(x - 16, y)", 1 / 2),
+        ("halved(50 - x, y)", 1 / 2),
+        ("select(x < 20, image(min(x, 19), y), image(max(x - 20, 0), y))", 1.0),
+    ],
+)
+def test_edges_are_where_a_clamp_is_at_work(value: str, share: float) -> None:
+    edges = work_of(value).edges
+    assert edges is not None
+    assert edges.share == share
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["image(x - 1, y) + image(x + 1, y)", "image(x, 2 * y)", "image(clamp(image(x, y), 0, 9), y)"],
+    ids=["narrow", "across rows", "at a place that data says"],
+)
+def test_rows_that_are_nearly_all_middle_have_no_edges_of_their_own(value: str) -> None:
+    assert work_of(value).edges is None
+
+
+@pytest.mark.parametrize(("value", "way"), [("image(x + 32, y)", "clamped"), ("image(2 * x, y)", "alone")])
+def test_edges_load_what_is_near_a_row_as_vectors_and_strides_lane_by_lane(value: str, way: Way) -> None:
+    edges = work_of(value).edges
+    assert edges is not None
+    assert edges.loads == (Transfer(way, 4, 1.0),)
+
+
+def test_places_that_turn_back_are_lane_by_lane_and_take_a_remainder() -> None:
+    edges = work_of("image(x + 32, y)", "mirror_image").edges
+    assert edges is not None
+    assert edges.loads == (Transfer("alone", 4, 1.0),)
+    assert dict(edges.operations)["i32"].divide == 1
+
+
+def test_indices_of_edges_are_operations_of_each_vector() -> None:
+    edges = work_of("image(x + 32, y)").edges
+    assert edges is not None
+    assert dict(edges.operations)["i32"].select > 0
