@@ -14,15 +14,18 @@ from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.fusion_group import Effective, point_alone
 from tilesmith.scheduler.features.operations.operation_counts import together
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
-from tilesmith.scheduler.features.pipeline.reads import each_way
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
+from tilesmith.scheduler.features.work import l1_transfers
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, children
+from tilesmith.scheduler.ir.pipeline.expressions import Call, Const, Expr, walk
 
 MOST_OF_ROW = 8
 """Edges are wide that are expected to be one part in so many of a row."""
+IN_ROWS = ("aligned", "unaligned", "strided", "shared", "near")
+"""Ways of loads that follow a row."""
+
 Ends = tuple[float, float]
 """The first and the last place along a dim."""
 
@@ -66,8 +69,8 @@ def _share(facts: Facts, name: str, reads: Effective, run: Run) -> float:
     for stage in reads.with_inlined(name):
         clear[stage] = dict(_clear(facts, stage).places)
         for a in accesses(facts.definitions[stage]):
-            for dim, span in zip(facts.stages[a.producer].dims, a.spans, strict=True):
-                if span.var is not None and span.known and dim in clear.get(a.producer, {}):
+            for dim, span, data in zip(facts.stages[a.producer].dims, a.spans, a.data, strict=True):
+                if span.var is not None and span.known and not data and dim in clear.get(a.producer, {}):
                     _narrow(clear[stage], span, clear[a.producer][dim])
     stage = facts.stages[name]
     lo, extent = stage.region[stage.dims.index(run.row)]
@@ -82,10 +85,9 @@ def _clear(facts: Facts, name: str) -> _Clear:
     if found is None:
         places, turned, env = dict[str, Ends](), set[str](), {d: variable(d) for d in facts.stages[name].dims}
         for a in accesses(facts.definitions[name]):
-            for index in a.access.indices if a.definition == 0 else ():
-                for e in _clamps(index):
-                    clamp = facts.estimates.with_sizes(e)
-                    moving, lo, hi, turns = _parts(clamp)
+            for index, data in zip(a.access.indices, a.data, strict=True):
+                for e in () if data else _clamps(index):
+                    moving, lo, hi, turns = _parts(facts.estimates.with_sizes(e))
                     span = span_of(moving, env)
                     if span.var is not None and span.known:
                         _narrow(places, span, (lo, hi))
@@ -94,20 +96,13 @@ def _clear(facts: Facts, name: str) -> _Clear:
     return found
 
 
-def _clamps(index: Expr) -> Iterator[Expr]:
-    """The clamps that an index is made of, but for those of data."""
-    pending = [index]
-    while pending:
-        e = pending.pop()
-        if isinstance(e, Access):
-            continue
-        if isinstance(e, Call) and e.function in ("min", "max", "clamp") and e.type.is_integer:
-            yield e
-        pending += children(e)
+def _clamps(index: Expr) -> Iterator[Call]:
+    """The clamps that an index is made of."""
+    return (e for e in walk(index) if isinstance(e, Call) and e.function in ("min", "max", "clamp"))
 
 
 def _parts(clamp: Expr) -> tuple[Expr, float, float, bool]:
-    """What a clamp is of, its ends, and whether it turns back there or begins anew."""
+    """The operand of a clamp, its ends, and whether it turns back there or begins anew."""
     assert isinstance(clamp, Call)
     if clamp.function == "clamp":
         inner = before_clamp(clamp)
@@ -139,19 +134,24 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
 
 
 def _edges(group: RunningGroup, name: str, run: Run, share: float) -> Edges:
-    """The code of a point at the edges: rows side by side are loops there, and share nothing but where they read. What
-    goes along by single steps to an edge and no further is a vector near by; any other lane is loaded alone."""
-    facts = group.facts
-    alone, loads, turns = point_alone(group.members, name, group.reads[name]), list[Transfer](), 0.0
+    """The code of a point at the edges: rows side by side are loops there, and share nothing but where they read."""
+    facts, members, stages = group.facts, group.members, group.facts.stages
+    alone, loads, turns = point_alone(members, name, group.reads[name]), list[Transfer](), 0.0
     turned = {p for n in alone.with_inlined(name) for p in _clear(facts, n).turned}
-    for read in each_way(alone.reads):
-        size = facts.stages[read.producer].bytes_per_point
-        along = [s for s in read.roughly if s.var == run.row]
-        straight = read.producer not in turned and all(s.known and s.rate == 1 for s in along)
-        loads.append(Transfer("uniform" if not along else "clamped" if straight else "alone", size, read.executed))
-        turns += max(s.extent(1) for s in along) if along and read.producer in turned else 0.0
-    stages = facts.stages
+    for read in alone.reads:
+        for t in l1_transfers.loads(members, read, run, group.registers, 1):
+            loads.append(_at_edge(t, read.producer in turned))
+            turns += t.times if t.way in IN_ROWS and read.producer in turned else 0.0
     typed = together([(1.0, stages[name].typed), *((n, stages[p].typed) for p, n in alone.executed.items())])
     each = 1.0 / group.reads[name].side_by_side
     places = Operations(select=sum(of.index for _, of in typed) * each, divide=turns * each)
     return Edges(share, together([(1.0, typed), (1.0, (("i32", places),))]), tuple(loads))
+
+
+def _at_edge(t: Transfer, turned: bool) -> Transfer:
+    """The load of what vectors take from a row, at its edges: neighbours are a vector that may leave the row; others,
+    and those whose places turn back, each lane alone."""
+    if t.way not in IN_ROWS:
+        return t
+    near = t.way in ("aligned", "unaligned") and not turned
+    return Transfer("clamped" if near else "alone", t.bytes, t.times)
