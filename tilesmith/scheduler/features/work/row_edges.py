@@ -72,8 +72,8 @@ def _share(facts: Facts, name: str, reads: Effective, run: Run) -> float:
             for dim, span, data in zip(facts.stages[a.producer].dims, a.spans, a.data, strict=True):
                 if span.var is not None and span.known and not data and dim in clear.get(a.producer, {}):
                     _narrow(clear[stage], span, clear[a.producer][dim])
-    stage = facts.stages[name]
-    lo, extent = stage.region[stage.dims.index(run.row)]
+    whole = facts.stages[name]
+    lo, extent = whole.region[whole.dims.index(run.row)]
     first, last = clear[name].get(run.row, (-inf, inf))
     inside = max(0.0, min(last, lo + extent - 1) - max(first, lo) + 1)
     return 1.0 - (inside / extent if inside >= run.lanes else 0.0)
