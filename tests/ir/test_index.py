@@ -12,6 +12,7 @@ from tilesmith.scheduler.ir.index import (
     const,
     divide,
     floor_div,
+    is_multiple,
     maximum,
     minimum,
     modulo,
@@ -130,6 +131,29 @@ def test_exact_parts_leave_a_division() -> None:
     assert modulo(X.scaled(8) + Y + 9, 8) == modulo(Y + 1, 8)
     assert modulo(X, -1) == const(0)
     assert multiply(X, const(3)) == X.scaled(3)
+
+
+@pytest.mark.parametrize(
+    ("index", "of", "expected"),
+    [
+        (X.scaled(8) + 16, 8, True),
+        (X.scaled(8) + 4, 8, False),
+        (modulo(X.scaled(8) + 32, 64) + divide(X, 7).scaled(24), 8, True),
+        (modulo(X.scaled(8) + 32, 64), 16, False),
+        (modulo(X.scaled(8), 12), 8, False),
+        (modulo(X.scaled(4), 6).scaled(4), 8, True),
+        (modulo(modulo(X.scaled(8), 64) + 16, 32), 8, True),
+        (minimum(X.scaled(8), Y.scaled(16)), 8, True),
+        (maximum(X.scaled(8), Y), 8, False),
+        (multiply(X, Y.scaled(8)), 8, True),
+        (multiply(X, Y), 2, False),
+        (divide(X.scaled(8), 3), 8, False),
+    ],
+)
+def test_multiples_are_known_through_remainders_and_extremes(index: Index, of: int, expected: bool) -> None:
+    assert is_multiple(index, of) == expected
+    if expected:
+        assert all(index.value({"x": x, "y": y}) % of == 0 for x in range(-40, 40) for y in range(-9, 9))
 
 
 def test_symbols_and_coefficients() -> None:

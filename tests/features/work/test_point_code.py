@@ -126,20 +126,6 @@ def test_what_all_lanes_read_is_one_load(place: E, way: str) -> None:
     assert {t.way for t in outputs_work(of, 8).loads} == {way}
 
 
-@pytest.mark.parametrize(
-    ("place", "lanes", "ways"),
-    [
-        (x % 64, 8, {"aligned"}),
-        (x - x // 32 % 2 * 32 + 32, 8, {"aligned"}),
-        (x - x // 32 % 2 * 32, 32, {"aligned"}),
-        (x % 60, 8, {"near", "gathered"}),
-    ],
-)
-def test_neighbours_in_blocks_that_vectors_divide_are_one_load(place: E, lanes: int, ways: set[str]) -> None:
-    of = pipeline("blocks", [stage("out", "xy", F("input")(place, y))], {"out": (128, 16)}, {"input": "xy"})
-    assert {t.way for t in outputs_work(of, lanes).loads} == ways
-
-
 def test_what_is_inline_and_the_same_in_every_vector_is_worked_out_before() -> None:
     cosine = E(Call("cos", (Cast((x % 4).e, FLOAT32),), FLOAT32))
     stages = [stage("weights", "x", cosine), stage("out", "xy", F("weights")(x) * F("input")(x, y))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import chain
+from math import gcd
 from threading import Lock
 from typing import Literal, Protocol, TypeAlias
 from weakref import ref
@@ -405,6 +406,18 @@ def modulo(a: Index, b: Index | int) -> Index:
         return const(0)
     rest = Index(a.const % divisor, tuple((x, c) for x, c in a.terms if c % divisor))
     return const(rest.const) if rest.is_const else _atom("mod", rest, const(divisor))
+
+
+def is_multiple(a: Index, of: int) -> bool:
+    """True if `a` is known to be a multiple of `of`, a positive number, whatever its names are."""
+    return a.const % of == 0 and all(_times_is_multiple(atom, c, of) for atom, c in a.terms)
+
+
+def _times_is_multiple(atom: Atom, times: int, of: int) -> bool:
+    missing = of // gcd(times, of)
+    if missing == 1 or atom.kind == "mul":
+        return missing == 1 or any(is_multiple(arg, missing) for arg in atom.args)
+    return atom.kind in ("mod", "min", "max") and all(is_multiple(arg, missing) for arg in atom.args)
 
 
 def multiply(a: Index, b: Index) -> Index:

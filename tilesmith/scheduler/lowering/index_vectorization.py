@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
-from tilesmith.scheduler.ir.index import Atom, Index, const, divide, maximum, minimum, multiply, sym
+from tilesmith.scheduler.ir.index import Atom, Index, const, divide, is_multiple, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Neighbours, Value
@@ -363,12 +363,12 @@ class Places(ABC):
         start = a.base.const % size if size else 0
         if not size or k % size or start + min(a.pattern) < 0 or start + max(a.pattern) >= size:
             return None
-        if any(c % size for _, c in a.base.terms):
+        first = a.base - start
+        if not is_multiple(first, size):
             align = self._alignment(a.base, size)
             if align is None:
                 return None
             raise NeedAlignment(align)
-        first = a.base - start
         if op == "//":
             return Lane(divide(first, k))
         return Lane(self.builder.remainder(first, k) + start, a.pattern)

@@ -53,7 +53,7 @@ def loads(
         beside = max(1, min(int(abs(float(group))), WIDEST_BITS // 8 // size))  # of each point, as wide as their sum
         return (Transfer("unaligned", beside * size, times / beside),)
     along = read.beside if read.beside is not None and read.beside[:2] == (run.row, producer.storage[0]) else None
-    if along is not None and (along.period > 2 * run.lanes or _is_divided(along, run.lanes)):  # or the spans say it
+    if along is not None and along.period > 2 * run.lanes:  # of shorter ones the spans say as much
         return _beside(along, size, times, run.lanes)
     apart = run.row in read.data_of | read.floats_of  # rows of pixels run along another dim than memory
     if read.looked_up or read.computed or apart or (producer.storage and not spans_of[producer.storage[0]].known):
@@ -92,20 +92,13 @@ def _rows(producer: StageFacts, read: Read, together: Mapping[str, int]) -> int:
 
 def _beside(beside: Beside, size: int, times: float, lanes: int) -> tuple[Transfer, ...]:
     """Elements that neighbours read, side by side or each at a place of its own: as a rule near each other, but for
-    those vectors in which they begin anew. Vectors are parts of blocks that their lanes divide."""
+    those vectors in which they begin anew."""
     if abs(beside.step) > 1:
         return (Transfer("gathered", size, times),)
-    if _is_divided(beside, lanes):
-        return (Transfer("aligned", size, times),)
     if isinf(beside.period):
         return (Transfer("unaligned", size, times),)
     anew = min(1.0, lanes / beside.period)
     return (Transfer("near", size, times * (1 - anew)), Transfer("gathered", size, times * anew))
-
-
-def _is_divided(beside: Beside, lanes: int) -> bool:
-    """True if vectors lie in the blocks after which neighbours begin anew."""
-    return lanes > 1 and beside.period % lanes == 0
 
 
 def _in_pairs(producer: StageFacts, spans_of: Mapping[str, Span], run: Run) -> bool:
