@@ -275,6 +275,8 @@ class Evaluator(Evaluation):
                 if above.is_const and above.const >= 0:
                     continue
                 term = self.value(c, frame)
+                if term.lanes > 1:  # of a quotient that all lanes agree in
+                    term = self.builder.define(ops.Compare(c.op, self.position(left), self.position(right)), BOOL)
                 uniform = term if uniform is None else self.builder.define(ops.Logical("and", uniform, term), BOOL)
                 continue
             a, b = (left, right) if c.op == ">=" else (right, left)

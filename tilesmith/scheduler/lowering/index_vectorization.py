@@ -352,7 +352,7 @@ class Places(ABC):
             start = a.base.const
             return Lane(const(0), tuple((start + p) % k for p in a.pattern))
         start = a.base.const % k
-        return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern)).settled
+        return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
 
     def _within_block(self, op: str, a: Lane, k: int) -> Lane | None:
         """a // k or a % k where vectors lie between multiples of k: the lanes of a quotient agree, those of a remainder
