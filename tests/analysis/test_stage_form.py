@@ -114,7 +114,7 @@ def test_facts_are_those_that_each_stage_has_by_itself(name: str, monkeypatch: p
 
 
 def said(found: tuple[Window, ...]) -> list[tuple[str, object, tuple[str, ...]]]:
-    """What windows say, and of which stage they are."""
+    """Windows as what they say, and of which stage they are."""
     return [(w.stage.name, w.root, w.dims) for w in found]
 
 
@@ -124,7 +124,7 @@ def own_parts(stage: Stage) -> list[object]:
 
 
 def test_answers_do_not_depend_on_what_was_asked_before() -> None:
-    """What is shared by form holds for every machine, and every option, in whatever order these come."""
+    """Facts that stages share by form hold for every machine, and every option, in whatever order these come."""
     machines = [catalog.load(name) for name in ("i7-6700", "cortex-a53")]
     questions = [(m, SearchOptions(strict=strict)) for m in machines for strict in (False, True)]
     alone = [autoschedule(pipeline_of("perona_malik"), *q).schedule for q in questions]

@@ -491,8 +491,8 @@ def test_to_ask_beyond_the_end_of_a_row_takes_nothing_of_the_last_level() -> Non
 
 @pytest.mark.parametrize(("plain", "ahead"), [(0.6, 0.95), (0.75, 0.95), (0.9, 0.9), (1.0, 1.0)])
 def test_memory_hides_behind_instructions_as_much_as_the_machine_lets_it(plain: float, ahead: float) -> None:
-    """Of memory that takes half as long as the instructions; halfway to what prefetch hides where it asks for
-    half of what memory has on its way at once."""
+    """Memory that takes half as long as the instructions hides halfway to what prefetch hides, where it asks for half
+    of what memory has on its way at once."""
     platform = machine(
         row_start_ns=0.0,
         memory_gb_s_one_thread=10.0,

@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _settings(folder: Path) -> Settings:
-    """Those of a service that schedules in earnest, without doing jobs; requests are small, so that it has time for
+    """Settings of a service that schedules in earnest, without doing jobs; requests are small, so that it has time for
     many."""
     return Settings(
         data_dir=folder,

@@ -12,7 +12,7 @@ from tilesmith.scheduler.ir.schedule.document import from_document
 
 @pytest.mark.parametrize("place", ["3, y // 4", "y // 8, x"])
 def test_conditions_are_of_one_number(place: str) -> None:
-    """Of a vector C would take no condition."""
+    """Conditions of C are no vectors."""
     document = {
         "format": 1, "name": "quotients",
         "inputs": [

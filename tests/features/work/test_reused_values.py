@@ -12,7 +12,7 @@ FILTER = "f({0} - 1, y) * 0.25 + f({0}, y) * 0.5 + f({0} + 1, y) * 0.25"
 
 
 def reused(out: str, lanes: int = 8, **stages: str) -> tuple[Reuse, ...]:
-    """What is reused in a point of `out`, all other stages inline in it."""
+    """Values that a point of `out` reuses, all other stages inline in it."""
     values = {**stages, "out": out}
     document = {
         "format": 1, "name": "p", "inputs": [{"name": "f", "type": "float32", "dims": ["x", "y"]}],
@@ -28,7 +28,7 @@ def test_a_stage_alone_uses_its_literals_again_only() -> None:
 
 
 def test_loads_that_several_inline_stages_use_are_live_together() -> None:
-    """Of six loads of two stages four are different ones; they stay where they were loaded."""
+    """Loads of two stages, four different ones of six, stay where they were loaded."""
     sides = {"a": "f(x - 1, y) + f(x, y) + f(x + 1, y)", "b": "f(x, y) + f(x + 1, y) + f(x + 2, y)"}
     assert reused("a(x, y) * b(x, y)", **sides) == (Reuse(4, 4.0, 2.0, 0.0),)
 

@@ -137,7 +137,7 @@ def test_rows_side_by_side_are_not_written_past_the_caches() -> None:
 
 
 def test_nothing_is_written_past_the_caches_where_copies_do_not_gain_by_it() -> None:
-    """What such stores save in the caches is part of the time that copies take."""
+    """Streaming stores save in the caches what is part of the time of a copy."""
     assert not any(g.stream for g in _groups_of_sizes(streaming_store_factor=2.0, write_allocate_factor=2.0))
 
 
