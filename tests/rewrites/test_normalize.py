@@ -88,3 +88,14 @@ def test_every_place_is_bounded_to_see(kind: str) -> None:
     ]
     assert reads
     assert all(getattr(i, "function", None) == "clamp" for node in reads for i in node.indices)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_that_are_the_same_are_one_expression_within_a_boundary(kind: str) -> None:
+    """Analyses know parts by identity: of a window they see each of its rows and columns once."""
+    window = " + ".join(f"input(x + {n % 3}, y + {n // 3})" for n in range(9))
+    stages = [{"name": "out", "dims": ["x", "y"], "value": window}]
+    of = load({**document(kind), "stages": stages})
+    reads = [e for e in walk(normalise(of).stages[0].values[0]) if isinstance(e, Access)]
+    assert len(reads) == 9
+    assert [len({id(e.indices[d]) for e in reads}) for d in range(2)] == [3, 3]

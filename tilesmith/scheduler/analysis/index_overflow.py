@@ -14,7 +14,19 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, Interval, domain_intervals, interval_of, variables
 from tilesmith.scheduler.ir.index import Index, Terms
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, RVar, Unary, children
+from tilesmith.scheduler.ir.pipeline import value_bounds as values
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Reduce,
+    RVar,
+    Unary,
+    Var,
+    children,
+)
 from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import INT32, INT64
@@ -60,14 +72,14 @@ class Held:
 
 @once
 def _operands(stage: Stage) -> tuple[tuple[Expr, tuple[RVar, ...]], ...]:
-    found: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
+    found = _Operands()
     for a in accesses(stage):
         for index in a.access.indices:
-            _collect(index, a.reductions, found)
+            found.collect(index, a.reductions)
     for update in stage.updates:
         for index in update.at:
-            _collect(index, update.domain, found)
-    return tuple(found)
+            found.collect(index, update.domain)
+    return tuple(found.listed)
 
 
 @once
@@ -76,21 +88,31 @@ def _domains(stage: Stage) -> tuple[tuple[RVar, ...], ...]:
     return tuple(d for d in dict.fromkeys(around) if d)
 
 
-def _collect(e: Expr, domain: tuple[RVar, ...], found: dict[tuple[Expr, tuple[RVar, ...]], None]) -> None:
-    if isinstance(e, Access):
-        return
-    if isinstance(e, Reduce):
-        _collect(e.body, (*domain, *e.domain), found)
-        return
-    modular = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in _MODULAR)
-    for child in children(e):
-        if not modular and _may_leave(child):
-            found[child, domain] = None
-        _collect(child, domain, found)
+class _Operands:
+    """The operands that have to get what is exact, with the variables around them, as they are found in indices."""
 
+    def __init__(self) -> None:
+        self.listed: dict[tuple[Expr, tuple[RVar, ...]], None] = {}
+        self.seen: set[tuple[int, tuple[RVar, ...]]] = set()
+        self.intervals: dict[int, values.Interval] = {}
 
-def _may_leave(e: Expr) -> bool:
-    """True if `e` is arithmetic of places that may leave int32. Data whose bounds cannot be proved wraps by itself."""
-    grows = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in (*_MODULAR, "<<", "**"))
-    grows = grows or (isinstance(e, Call) and e.function in ("abs", "absd"))
-    return grows and e.type in (INT32, INT64) and place_interval(e).bounded
+    def collect(self, e: Expr, domain: tuple[RVar, ...]) -> None:
+        """Adds those of a part of an index, once of parts that are one object."""
+        if isinstance(e, Access | Const | Var) or (id(e), domain) in self.seen:
+            return
+        self.seen.add((id(e), domain))
+        if isinstance(e, Reduce):
+            self.collect(e.body, (*domain, *e.domain))
+            return
+        modular = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in _MODULAR)
+        for child in children(e):
+            if not modular and self._may_leave(child):
+                self.listed[child, domain] = None
+            self.collect(child, domain)
+
+    def _may_leave(self, e: Expr) -> bool:
+        """True if `e` is arithmetic of places that may leave int32. Data whose bounds cannot be proved wraps by
+        itself."""
+        grows = isinstance(e, Unary) or (isinstance(e, Binary) and e.op in (*_MODULAR, "<<", "**"))
+        grows = grows or (isinstance(e, Call) and e.function in ("abs", "absd"))
+        return grows and e.type in (INT32, INT64) and place_interval(e, self.intervals).bounded

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -112,7 +113,7 @@ class _Narrowing:
 
     def _narrowed(self, stage: Stage) -> Stage:
         """The stage with its values and updates narrowed once."""
-        self._forget(_values(stage))
+        self._forget(_values(stage) if parts(stage, Reduce) else ())
         for part in (part for value in _values(stage) for part in reversed([*parts_of_value(value)])):
             self._is_read(part)  # parts before what is made of them: no recursion goes deep
             self._has_product(part)
@@ -472,10 +473,7 @@ def _in_indices(stages: Iterable[Stage]) -> Iterator[str]:
     """The names of what indices, and ends of loops, are made of."""
     for s in stages:
         places = [part for u in s.updates for part in (*u.at, *(end for r in u.domain for end in (r.lo, r.extent)))]
-        for value in _values(s):
-            for e in walk(value):
-                if isinstance(e, Access):
-                    places += e.indices
-                elif isinstance(e, Reduce):
-                    places += [end for r in e.domain for end in (r.lo, r.extent)]
-        yield from (e.name for place in places for e in walk(place) if isinstance(e, Access))
+        places += [index for a in parts(s, Access) for index in a.indices]
+        places += [end for e in parts(s, Reduce) for r in e.domain for end in (r.lo, r.extent)]
+        different = {id(place): place for place in places}
+        yield from (e.name for place in different.values() for e in walk(place) if isinstance(e, Access))

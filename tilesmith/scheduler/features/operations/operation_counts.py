@@ -151,7 +151,7 @@ def update_operations(
         innermost = update.domain[0].name if update.domain else None
         _Counting(counts, trips, row if row is not None else innermost, steady).add(update.where)
     for index in update.at:
-        _count_index(index, _Times(1.0), counts, True)
+        _count_index(index, _Times(1.0), counts, True, None, {})
     return _typed(counts)
 
 
@@ -311,6 +311,7 @@ class _Counting:
     converted: dict[str, Tally] = field(default_factory=dict)
     _moving: set[int] | None = field(init=False, default=None)
     _kept: list[Expr] = field(init=False, default_factory=list)
+    _indices: dict[int, list[tuple[Expr, bool]]] = field(init=False, default_factory=dict)
 
     def add(self, e: Expr) -> None:
         """Adds the operations of one execution of `e`."""
@@ -332,7 +333,7 @@ class _Counting:
         """Adds `n` times the operation of `e` itself, and gives the parts of it that are still to be counted."""
         if isinstance(e, Access):
             for index in e.indices:
-                _count_index(index, executions, self.counts, self.row is not None, self.row)
+                _count_index(index, executions, self.counts, self.row is not None, self.row, self._indices)
             return ()
         if isinstance(e, Reduce):
             return self._reduction(e, n, executions)
@@ -462,23 +463,41 @@ def _short(e: Expr) -> Expr | None:
     return None
 
 
-def _count_index(index: Expr, times: _Times, counts: Tally, executed: bool, row: str | None = None) -> None:
+def _count_index(
+    index: Expr,
+    times: _Times,
+    counts: Tally,
+    executed: bool,
+    row: str | None,
+    known: dict[int, list[tuple[Expr, bool]]],
+) -> None:
     """Adds what of an index is not an address to be formed from loop variables. If `executed`, what is done with data
     and floats is done for each point, of a row where it differs along that; the rest is the loops' business, which are
-    split where clamps begin."""
-    while type(index) is Binary and index.op in ("+", "-") and type(index.right) is Const:
-        index = index.left
-    if type(index) in _PLAIN:
-        return
+    split where clamps begin. The operations of indices are `known` by identity."""
+    operations = known.get(id(index))
+    if operations is None:
+        operations = known[id(index)] = _operations_of_index(index, row)
     own: Tally = {}
-    for node in walk(index):
-        kind = type(node)
-        if kind is Call or kind is Select or (isinstance(node, Binary) and node.op == "%"):
-            parts, n = list(walk(node)), times.inside if row is None else times.of(node)
-            apart = row is None or any(isinstance(part, Var) and part.name == row for part in parts)
-            if executed and apart and any(isinstance(part, Access) or part.type.is_float for part in parts):
-                add_executed(node, n, counts)
-            else:
-                add_written(node, n, own)
+    for node, of_data in operations:
+        n = times.inside if row is None else times.of(node)
+        if executed and of_data:
+            add_executed(node, n, counts)
+        else:
+            add_written(node, n, own)
     if own:
         counts["i32", "index"] = counts.get(("i32", "index"), 0) + sum(own.values())
+
+
+def _operations_of_index(index: Expr, row: str | None) -> list[tuple[Expr, bool]]:
+    """The functions, choices and remainders in an index, each with whether it is of data or floats that differ along
+    the row."""
+    while type(index) is Binary and index.op in ("+", "-") and type(index.right) is Const:
+        index = index.left
+    found: list[tuple[Expr, bool]] = []
+    for node in () if type(index) in _PLAIN else walk(index):
+        kind = type(node)
+        if kind is Call or kind is Select or (isinstance(node, Binary) and node.op == "%"):
+            parts = list(walk(node))
+            apart = row is None or any(isinstance(part, Var) and part.name == row for part in parts)
+            found.append((node, apart and any(isinstance(part, Access) or part.type.is_float for part in parts)))
+    return found

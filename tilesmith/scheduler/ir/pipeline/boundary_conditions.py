@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -27,14 +27,14 @@ Domain = tuple[tuple[Expr, Expr], ...]
 
 def without_boundaries(pipeline: Pipeline) -> Pipeline:
     """*Before*: a checked pipeline. *After*: no input and no stage has a boundary. Computes the same values."""
-    owners: dict[str, tuple[Boundary, Domain]] = {}
+    owners: dict[str, _Bounds] = {}
     for image in pipeline.inputs:
         if image.boundary is not None:
-            owners[image.name] = (image.boundary, _input_domain(image))
+            owners[image.name] = _Bounds(image.boundary, _input_domain(image))
     for stage in pipeline.stages:
         if stage.boundary is not None:
             assert stage.boundary.domain is not None
-            owners[stage.name] = (stage.boundary, stage.boundary.domain)
+            owners[stage.name] = _Bounds(stage.boundary, stage.boundary.domain)
     if not owners:
         return pipeline
 
@@ -43,7 +43,7 @@ def without_boundaries(pipeline: Pipeline) -> Pipeline:
 
         def rewrite(e: Expr) -> Expr:
             e = map_children(e, rewrite)
-            return _bounded(e, *owners[e.name]) if isinstance(e, Access) and e.name in others else e
+            return owners[e.name].bounded(e) if isinstance(e, Access) and e.name in others else e
 
         others = owners.keys() - {own}
         return lambda e: rewrite(e) if any(isinstance(n, Access) and n.name in others for n in walk(e)) else e
@@ -144,17 +144,30 @@ def before_clamp(index: Expr) -> Expr:
     return before_turning(index) or index
 
 
-def _bounded(access: Access, boundary: Boundary, domain: Domain) -> Expr:
-    indices = tuple(
-        _index(boundary.kind, i, lo, extent) for i, (lo, extent) in zip(access.indices, domain, strict=True)
-    )
-    inside = replace(access, indices=indices)
-    if boundary.kind != "constant":
-        return inside
-    assert boundary.value is not None
-    condition: Expr | None = None
-    for i, (lo, extent) in zip(access.indices, domain, strict=True):
-        last = _binary("-", _binary("+", lo, extent), _int(1))
-        within = Logical("and", Compare(">=", i, lo), Compare("<=", i, last))
-        condition = within if condition is None else Logical("and", condition, within)
-    return inside if condition is None else Select(condition, inside, boundary.value, access.type)
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """A boundary and its domain. Indices that are equal are bounded by one expression: analyses know parts by identity,
+    and a window has many places of few rows and columns."""
+
+    boundary: Boundary
+    domain: Domain
+    known: dict[tuple[int, Expr], Expr] = field(default_factory=dict)
+
+    def bounded(self, access: Access) -> Expr:
+        """The access within the domain, or the value beyond it."""
+        inside = replace(access, indices=tuple(map(self._index, range(len(self.domain)), access.indices)))
+        if self.boundary.kind != "constant":
+            return inside
+        assert self.boundary.value is not None
+        condition: Expr | None = None
+        for i, (lo, extent) in zip(access.indices, self.domain, strict=True):
+            last = _binary("-", _binary("+", lo, extent), _int(1))
+            within = Logical("and", Compare(">=", i, lo), Compare("<=", i, last))
+            condition = within if condition is None else Logical("and", condition, within)
+        return inside if condition is None else Select(condition, inside, self.boundary.value, access.type)
+
+    def _index(self, n: int, index: Expr) -> Expr:
+        found = self.known.get((n, index))
+        if found is None:
+            found = self.known[n, index] = _index(self.boundary.kind, index, *self.domain[n])
+        return found
