@@ -11,6 +11,7 @@ from support.lowered_values import assert_evaluated_right
 
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.loop.program import Define
+from tilesmith.scheduler.lowering.expressions import Evaluator
 
 
 def test_a_vector_loads_neighbours_once() -> None:
@@ -180,6 +181,15 @@ def test_stages_inlined_without_end_are_refused() -> None:
     p = pipeline("s12(x) + s12(x + 8192)", *stages)
     with pytest.raises(IllegalSchedule, match="would be computed inline at more than 4000 places"):
         evaluated(p)
+
+
+def test_what_is_the_same_in_all_terms_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, read = [], Evaluator._read
+    monkeypatch.setattr(Evaluator, "_read", lambda ev, e, frame: reads.append(e.name) or read(ev, e, frame))
+    p = pipeline("sum(select(g(x) > 1.0, g(x + r), 2.0) for r in range(0, 4))", ("g", "f(x) * 3.0"))
+    evaluated(p)
+    assert (reads.count("g"), reads.count("f")) == (1 + 4, 4)
+    assert_evaluated_right(p, NUMBERS)
 
 
 def test_what_is_known_is_forgotten_with_the_block_that_has_it() -> None:

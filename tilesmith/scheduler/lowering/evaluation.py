@@ -41,7 +41,7 @@ class Evaluation(Places):
         super().__init__(builder, axis, exact, safe)
         self.sources = sources
         self.token = object()
-        self.known: dict[tuple[int, int, bool], Known[Value]] = {}
+        self.known: dict[tuple[int, object, bool], Known[Value]] = {}
         self.only_lanes = False
         self.shares_row = False  # whether stages are in registers beside this one
 

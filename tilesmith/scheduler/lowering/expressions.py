@@ -31,6 +31,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    children,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -105,10 +106,14 @@ class Evaluator(Evaluation):
     # values ------------------------------------------------------------
 
     def value(self, e: Expr, frame: Frame) -> Value:
-        """`e` as a scalar, or as a vector where it moves along the axis."""
+        """`e` as a scalar, or as a vector where it moves along the axis: found once for all terms of a reduction where
+        the variables in it are the same, unless what it reads may be written meanwhile."""
         if isinstance(e, Const):
             return literal(e.value, e.type)
-        key, b = (id(e), frame.number, self.rounding), self.builder
+        b = self.builder
+        shared = frame.extended and not self.own
+        here = tuple(map(frame.numbers.get, self._read_variables(e))) if shared else frame.number
+        key = (id(e), here, self.rounding)
         found = self.known.get(key)
         if found is not None and b.is_open(found[1], found[2]):
             return found[0]
@@ -116,6 +121,15 @@ class Evaluator(Evaluation):
         depth = b.depth if self.own else b.depths.get(result.name, 0)
         self.known[key] = (result, b.scopes[depth], depth, e)
         return result
+
+    def _read_variables(self, e: Expr) -> tuple[str, ...]:
+        """The names of the variables in `e`, those of its reductions included."""
+        known = self.builder.read_variables
+        found = known.get(id(e))
+        if found is None:
+            names = [e.name] if isinstance(e, Var) else [n for part in children(e) for n in self._read_variables(part)]
+            found = known[id(e)] = e, tuple(dict.fromkeys(names))
+        return found[1]
 
     def _rounded(self, e: Expr, frame: Frame) -> Value:
         """The value of a place between points, every operation rounded as where it is an index: a weight that is the

@@ -70,11 +70,13 @@ class Axis:
 @dataclass(slots=True)
 class Frame:
     """The values of the variables of one stage, each with a number that equal ones have: they key what was computed of
-    some of them, and the number of the frame all other that was computed under it."""
+    some of them, and the number of the frame all other that was computed under it. Where it is `extended` by variables
+    of reductions, much is the same in several frames."""
 
     env: dict[str, Lane]
     numbers: dict[str, int]
     number: int
+    extended: bool = False
 
 
 T = TypeVar("T")
@@ -121,12 +123,12 @@ class Places(ABC):
         number = self._number(lane)
         key = (frame.number, name, number)
         found = self._frames.get(key)
-        return found or self._frame(key, {**frame.env, name: lane}, {**frame.numbers, name: number})
+        return found or self._frame(key, {**frame.env, name: lane}, {**frame.numbers, name: number}, True)
 
-    def _frame(self, key: object, env: Mapping[str, Lane], numbers: dict[str, int]) -> Frame:
+    def _frame(self, key: object, env: Mapping[str, Lane], numbers: dict[str, int], extended: bool = False) -> Frame:
         found = self._frames.get(key)
         if found is None:
-            found = self._frames[key] = Frame(dict(env), numbers, len(self._frames))
+            found = self._frames[key] = Frame(dict(env), numbers, len(self._frames), extended)
         return found
 
     def _number(self, lane: Lane) -> int:

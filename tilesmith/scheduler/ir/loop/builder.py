@@ -69,6 +69,7 @@ class Builder:
         self.values: dict[str, Index] = {}  # of indices that have a name
         self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
         self.variables: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}  # that make indices, by these' identity
+        self.read_variables: dict[int, tuple[Expr, tuple[str, ...]]] = {}  # of all values, by identity
         self.rounded: dict[str, Index] = {}  # functions in indices, by the symbols that stand for them
         self.call: Callable[[Builder, Atom], Value] | None = None  # the value of such a function
         self._numbers: dict[object, int] = {}
