@@ -45,3 +45,12 @@ def test_nothing_is_the_same_where_images_take_more() -> None:
     pipeline, sizes = facts.pipeline, (*facts.pipeline.estimates, (first, facts.estimates.regions[first]))
     after = gather(replace(pipeline, outputs=(*pipeline.outputs, first), estimates=sizes), before=facts)
     assert not any(is_unchanged(after, facts, (n,)) for n in facts.graph.stages)
+
+
+def test_groups_of_stages_that_were_made_anew_are_the_same() -> None:
+    facts, again = gather(normalise(chain(5))), gather(normalise(chain(5)))
+    names = facts.graph.stages
+    assert all(again.stages[n] is not facts.stages[n] for n in names)
+    assert is_unchanged(again, facts, names)
+    after = with_another(again, names[1])
+    assert [is_unchanged(after, facts, (n,)) for n in names] == [True, False, False, True, True]

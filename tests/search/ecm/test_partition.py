@@ -124,6 +124,22 @@ def test_groups_that_are_the_same_in_another_variant_are_priced_once() -> None:
     assert [after.planner.plans(s)[0].total for s in others] == [fresh.planner.plans(s)[0].total for s in others]
 
 
+def test_groups_that_are_the_same_in_another_variant_are_worked_out_once() -> None:
+    """Those that are not looked at further, as they cost too little, are looked at where they matter."""
+    search, roots = search_of(pipelines.load("harris"))
+    before, facts = search.planner, gather(search.facts.pipeline)
+    first, second, *_ = search.segments(roots)
+    plans = before.plans(first), before.plans(second, inf)
+    after = Planner(facts, MACHINE, Ecm(), False, lambda: False, before=before)
+    fresh = Planner(facts, MACHINE, Ecm(), False, lambda: False)
+    assert after.plans(first) is plans[0]
+    assert after.plans(second) is not plans[1]
+    for segment in (first, second):
+        assert [p.total for p in after.plans(segment)] == [p.total for p in fresh.plans(segment)]
+        group = after.finalise(after.plans(segment)[0]).group
+        assert group == fresh.finalise(fresh.plans(segment)[0]).group
+
+
 @pytest.mark.parametrize("name", ["local_laplacian", "lens_blur", "camera_pipe"])
 def test_segments_have_every_stage_and_repeat_only_shared_ones(name: str) -> None:
     facts = gather(normalise(pipelines.load(name)))

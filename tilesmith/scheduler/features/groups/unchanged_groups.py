@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilesmith.scheduler.analysis.stage_form import form
 from tilesmith.scheduler.features.groups.circulating_bytes import circulate_alike
 from tilesmith.scheduler.features.pipeline.interleaved_channels import fours
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
@@ -23,7 +24,8 @@ def _changed(facts: Facts, before: Facts) -> frozenset[str] | None:
     """The stages and images that are not as they were; None where groups of any may differ."""
     known = _known_changes(facts)
     if id(before) not in known:
-        known[id(before)] = (before, _find_changed(facts, before) if circulate_alike(facts, before) else None)
+        alike = circulate_alike(facts, before) and facts.estimates.symbols == before.estimates.symbols
+        known[id(before)] = (before, _find_changed(facts, before) if alike else None)
     return known[id(before)][1]
 
 
@@ -36,10 +38,13 @@ def _find_changed(facts: Facts, before: Facts) -> frozenset[str]:
     def said(of: Facts, name: str) -> tuple[bool, ...]:
         return tuple(name in names for names in (of.graph.outputs, of.partial, of.strips, fours(of)))
 
-    found = set[str]()
-    for name, stage in facts.stages.items():
-        was = before.stages.get(name)
-        same = stage is was or (stage.is_input and stage == was)
-        if not same or said(facts, name) != said(before, name):
-            found.add(name)
-    return frozenset(found)
+    changed = (n for n in facts.stages if not _same(facts, before, n) or said(facts, n) != said(before, n))
+    return frozenset(changed)
+
+
+def _same(facts: Facts, before: Facts, name: str) -> bool:
+    """True if all that is known of a stage or an input is as it was `before`, also where it was found anew."""
+    stage, was = facts.stages[name], before.stages.get(name)
+    if stage is was or stage != was:
+        return stage is was
+    return stage.is_input or (not stage.updates and form(facts.definitions[name]) == form(before.definitions[name]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from math import inf, isfinite
 from operator import ge
+from typing import Self
 
 from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
 from tilesmith.scheduler.features.groups.stages_alike import but_for_names
@@ -32,14 +33,16 @@ class Planner(Pricing):
     """Candidates of segments, each found once. `paper` has the tilings of the method `taco2019`, which are candidates
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
-    `asked` has the kinds of shape of every segment whose cost was asked for, and `planned` counts their stages; `alike`
-    has a stage alone for each key of those that are the same but for names."""
+    `further` is whether the plans of a segment that are `known` are more than the coarse ones. `asked` has the kinds of
+    shape of every segment whose cost was asked for, and `planned` counts their stages; `alike` has a stage alone for
+    each key of those that are the same but for names."""
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     coarse: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
     costs: dict[Segment, float] = field(default_factory=dict)
     papers: dict[Segment, GroupCandidate] = field(default_factory=dict)
+    further: dict[Segment, bool] = field(default_factory=dict)
     finalised: dict[tuple[Segment, Hashable], Finalised] = field(default_factory=dict)
     asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
     alike: dict[Hashable, Segment] = field(default_factory=dict)
@@ -57,7 +60,9 @@ class Planner(Pricing):
         costs less than `least`, the first few."""
         found = self.known.get(segment)
         if found is None:
-            found = self.known[segment] = self._worked_out(segment, self.cost(segment) >= least)
+            further = self.cost(segment) >= least
+            found = self._known_before(segment, further) or self._worked_out(segment, further)
+            self.known[segment], self.further[segment] = found, further
         return found
 
     def cost(self, segment: Segment) -> float:
@@ -192,13 +197,24 @@ class Planner(Pricing):
 
     def _coarse_before(self, segment: Segment, kinds: tuple[Kind, ...]) -> tuple[GroupCandidate, ...] | None:
         """The plans of these kinds of a segment that was the same `before`; None where it was not, or had others."""
+        return next((b.coarse[segment] for b in self._all_before(segment, kinds) if segment in b.coarse), None)
+
+    def _known_before(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...] | None:
+        """The plans of a segment that was the same `before`, and as far worked out from the same plans; None where it
+        was not."""
+        for before in self._all_before(segment, self._asked(segment)):
+            if before.further.get(segment) == further and before.paper.get(segment) is self.paper.get(segment):
+                return before.known[segment]
+        return None
+
+    def _all_before(self, segment: Segment, kinds: tuple[Kind, ...]) -> Iterator[Self]:
+        """The planners before that were asked for these kinds of shape of the segment, which was the same, the last one
+        first."""
         before = self.before
         while before is not None:
-            found = before.coarse.get(segment) if before.asked.get(segment) == kinds else None
-            if found is not None and is_unchanged(self.facts, before.facts, segment.names):
-                return found
+            if before.asked.get(segment) == kinds and is_unchanged(self.facts, before.facts, segment.names):
+                yield before
             before = before.before
-        return None
 
     def _asked(self, segment: Segment) -> tuple[Kind, ...]:
         """The kinds of shape of a segment: those that led when it was first asked for. A stage alone has but one."""

@@ -93,8 +93,28 @@ class Explored:
     separated: Separated
 
 
+@dataclass
+class _Planners:
+    """The planners of the variants of a question. What is the same in a variant as in one before, the `last` one or
+    another, is priced and worked out once."""
+
+    question: Question
+    last: Planner | None = None
+
+    def made(
+        self, facts: Facts, known: Mapping[Segment, Tiling] = NO_TILINGS, kinds: tuple[Kind, ...] = KINDS
+    ) -> Planner:
+        """A planner of these kinds of shape, with the tilings that are `known` of the paper's groups."""
+        q, b = self.question, self.last
+        self.last = Planner(
+            facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top, before=b
+        )
+        return self.last
+
+
 def explore(q: Question) -> Explored:
     """All variants, but of a plan that is final: that one as it is."""
+    planners = _Planners(q)
     paper = Grouping(q.facts, q.platform, Taco2019(), q.deadline.expired)
     papers = partition_of(q.facts, paper.group())
     tilings = {s: t for s, t in paper.cache.items() if isinstance(t, Tiling)}
@@ -107,9 +127,9 @@ def explore(q: Question) -> Explored:
         before = v.search.facts
         plan = with_joinings(v.plan, joinings)
         after = gather(plan.pipeline, before.partial, before.strips, before)
-        return searched(plan, _with(v.partition, joinings), _planner(q, after, before=v.search.planner))
+        return searched(plan, _with(v.partition, joinings), planners.made(after))
 
-    plain = searched(q.plan, papers, _planner(q, q.facts, tilings))
+    plain = searched(q.plan, papers, planners.made(q.facts, tilings))
     as_paper = replace(plain, partition=plain.search.settled(papers))
     if q.final:
         return Explored((plain,), as_paper, papers, Separated(q.plan, q.facts))
@@ -118,35 +138,23 @@ def explore(q: Question) -> Explored:
     if separated.plan.schedule.separations and not q.deadline.expired():
         # where fused rows are best, they are with more steps to fuse
         fused = tuple(k for k in KINDS if k.fused or not all(best.fused for best in plain.search.planner.kinds))
-        planner = _planner(q, separated.facts, kinds=fused, before=plain.search.planner)
+        planner = planners.made(separated.facts, kinds=fused)
         variants.append(searched(separated.plan, plain.partition, planner))
     if not q.deadline.expired():
         variants += [with_outputs_together(v, joinings) for v in variants for joinings in ways(v.plan.pipeline)]
     if not q.deadline.expired():
-        variants += _with_packings_that_pay(q, min(variants, key=lambda v: v.cost))
-        variants += _with_packings_for_factors(q, plain)
-        variants += _without_parts(q, plain)
+        variants += _with_packings_that_pay(q, planners, min(variants, key=lambda v: v.cost))
+        variants += _with_packings_for_factors(q, planners, plain)
+        variants += _without_parts(q, planners, plain)
     return Explored(tuple(sorted(variants, key=lambda v: v.cost)), as_paper, papers, separated)
 
 
-def _planner(
-    q: Question,
-    facts: Facts,
-    known: Mapping[Segment, Tiling] = NO_TILINGS,
-    kinds: tuple[Kind, ...] = KINDS,
-    before: Planner | None = None,
-) -> Planner:
-    return Planner(
-        facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top, before=before
-    )
-
-
-def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
+def _with_packings_that_pay(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
     """The variant with operands packed of all groups that cost less with them; none where there are no such groups."""
     copies = packings(v.search.facts, q.platform)
     if not copies:
         return []
-    every = _with_packings(q, v, copies)
+    every = _with_packings(planners, v, copies)
     groups = {s.output: s for s in every.search.segments(every.partition)}
     paying: set[str] = set()
     known: dict[Hashable, bool] = {}
@@ -164,14 +172,14 @@ def _with_packings_that_pay(q: Question, v: Variant) -> list[Variant]:
     kept = tuple(p for p in copies if p.packed in paying)
     if not kept or kept == copies:
         return [every] if kept else []
-    some = _with_packings(q, v, kept)
+    some = _with_packings(planners, v, kept)
     for segment in some.search.segments(some.partition):  # as they are in the variant without
         if segment.output in compared or any(p.packed in segment.names for p in kept):
             some.search.planner.worked_out(segment)
     return [some]
 
 
-def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
+def _with_packings_for_factors(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
     """The variant with packed operands in place of interleaved partial results: both are there for terms that lie along
     memory where points do not; with its groups, with those that have such operands cut from their readers, and from
     what else they read, too: panels are then packed for all points. None where there are no such operands."""
@@ -188,8 +196,8 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     gone = {f.partial for f in factors if f not in kept}
     plan, facts = _facts_with(q, kept)
     partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
-    planner = _planner(q, facts)
-    other = _with_packings(q, Variant(plan, PartitionSearch(facts, planner), partition), copies)
+    unpacked = Variant(plan, PartitionSearch(facts, planners.made(facts)), partition)
+    other = _with_packings(planners, unpacked, copies)
     # beside partial results it matters little which group a stage is in
     graph = other.search.facts.graph
     read = {n for s in packed for n in graph.producers[s] if n in graph.stages} - {p.packed for p in copies}
@@ -205,7 +213,7 @@ def _with_packings_for_factors(q: Question, v: Variant) -> list[Variant]:
     return found
 
 
-def _without_parts(q: Question, v: Variant) -> list[Variant]:
+def _without_parts(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
     """The variant without interleaved partial results, which are chosen by where terms and points lie, before anything
     is priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none, or
     of fewer points than they are parts: those have no vectors."""
@@ -215,7 +223,7 @@ def _without_parts(q: Question, v: Variant) -> list[Variant]:
     if not gone:
         return []
     plan, facts = _facts_with(q, tuple(f for f in factors if f not in parted))
-    search = PartitionSearch(facts, _planner(q, facts))
+    search = PartitionSearch(facts, planners.made(facts))
     return [Variant(plan, search, search.best([Partition(v.partition.outputs - gone, v.partition.inlined - gone)]))]
 
 
@@ -227,12 +235,12 @@ def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
     return plan, gather(plan.pipeline, partial, strips, line_bytes=q.facts.line_bytes, core=q.facts.core)
 
 
-def _with_packings(q: Question, v: Variant, copies: tuple[Packing, ...]) -> Variant:
+def _with_packings(planners: _Planners, v: Variant, copies: tuple[Packing, ...]) -> Variant:
     """The variant with these operands packed, in the groups that it has."""
     before, plan = v.search.facts, with_packings(v.plan, copies)
     partial = before.partial | {p.packed for p in copies}  # computed where it is read, a copy would be none
     facts = gather(plan.pipeline, partial, before.strips, before)
-    planner = _planner(q, facts, kinds=v.search.planner.kinds, before=v.search.planner)
+    planner = planners.made(facts, kinds=v.search.planner.kinds)
     search = PartitionSearch(facts, planner)
     return Variant(plan, search, search.settled(v.partition))
 
