@@ -175,7 +175,7 @@ class Evaluator(Evaluation):
                 groups = in_groups(self, e, frame)
                 if groups is not None:
                     return self.convert(self.value(*groups), e.type)
-                steady = self._steady(e, frame) if e in self.sources.steady else None
+                steady = self._steady(e, frame) if self.sources.steady and e in self.sources.steady else None
                 return reduced(self, e, frame) if steady is None else steady
         raise AssertionError(e)
 

@@ -78,8 +78,13 @@ def _fixed(ev: Evaluation, e: Reduce, frame: Frame) -> list[Expr]:
 
 
 def _key(ev: Evaluation, e: Reduce, frame: Frame) -> object:
-    """The key of equal reductions at one point, whatever their component."""
-    return (ev.token, "reduction", e.op, e.domain, e.where, e.body, frame.number)
+    """The key of equal reductions at one point, whatever their component: made of a number, since to hash a reduction
+    takes long."""
+    known, equal = ev.builder.reductions, ev.builder.equal_reductions
+    found = known.get(id(e))
+    if found is None:
+        found = known[id(e)] = e, equal.setdefault((e.op, e.domain, e.where, e.body), len(equal))
+    return (ev.token, "reduction", found[1], frame.number)
 
 
 def _remember(ev: Evaluation, e: Reduce, frame: Frame, state: list[Value]) -> None:
@@ -218,7 +223,9 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     domain = jobs[0][0].domain
     most = WRITTEN_TERMS if _is_long(ev, *jobs[0]) else WRITTEN_TOGETHER
     counted: dict[tuple[str, int], int] = {}
-    inside = sum(max(1, _terms_inside(ev, e.body, counted)) for e, _ in jobs)
+    bodies = {id(e.body): e.body for e, _ in jobs}
+    terms = {key: max(1, _terms_inside(ev, body, counted)) for key, body in bodies.items()}
+    inside = sum(terms[id(e.body)] for e, _ in jobs)
     loops = len(domain) if ev.axis is None else _loops(domain, inside, most)
 
     depth = b.depth

@@ -70,6 +70,8 @@ class Builder:
         self.buffers: dict[Pointer, Buffer] = {}  # that rows are of
         self.variables: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}  # that make indices, by these' identity
         self.read_variables: dict[int, tuple[Expr, tuple[str, ...]]] = {}  # of all values, by identity
+        self.reductions: dict[int, tuple[Expr, int]] = {}  # by identity, each with a number that equal ones have
+        self.equal_reductions: dict[object, int] = {}
         self.rounded: dict[str, Index] = {}  # functions in indices, by the symbols that stand for them
         self.call: Callable[[Builder, Atom], Value] | None = None  # the value of such a function
         self._numbers: dict[object, int] = {}
