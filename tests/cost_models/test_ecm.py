@@ -586,6 +586,18 @@ def test_lines_of_more_rows_than_hardware_follows_are_late() -> None:
     assert long > short
 
 
+def test_stores_to_more_rows_than_hardware_follows_are_late() -> None:
+    """Whether what is loaded is asked for or not: nobody asks for what is stored."""
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
+    late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
+    written = work(steps=0.0, rows=0.0, loaded=(0.0,), stored=(1e9,), working=(FAR,))
+    few, *many = (
+        terms(counts(written._replace(walked=rows), prefetch=ahead), platform)["memory"]
+        for rows, ahead in ((32.0, 0), (48.0, 0), (48.0, 1024))
+    )
+    assert [found - few for found in many] == [pytest.approx(1e6 * late)] * 2
+
+
 def test_stores_wait_in_short_rows() -> None:
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
     late = platform.memory_latency_ns / (4.0 * platform.line_bytes)

@@ -166,8 +166,9 @@ class Work(NamedTuple):
     the ends of `torn` of their rows are written by ordinary stores to lines that went past the caches before, and loads
     wait until `awaited_bytes` of them have left the core. `held`
     in registers from one step to the next are vectors that it reads there, so many with elements of so many bytes.
-    `streams` are rows of memory that it walks side by side, columns aside; `walked` those of them from outside of the
-    group that none of its rows before has read, where no loop inside of its row goes through them; in one step it asks
+    `streams` are rows of memory that it walks side by side, columns aside; `walked` those of them outside of the group
+    that none of its rows before has read, or that it stores by way of the caches, where no loop inside of its row goes
+    through them; in one step it asks
     for so many lines ahead, `asked`; it walks across the rows of `columns`. Of what it loads another stage of the group
     has loaded so
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the

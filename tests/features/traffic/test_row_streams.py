@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -102,6 +103,22 @@ def test_rows_side_by_side_are_those_that_a_step_loads_and_stores() -> None:
     for together, rows in ((1, None), (2, SideBySide((-264, 0, 264, 528), (0, 256), 4))):
         reads = effective(members, frozenset(), {"y": together} if together > 1 else {})["out"]
         assert side_by_side(members, reads, Run("x", 8)) == rows
+
+
+def test_rows_that_are_stored_are_walked_along_with_those_that_are_loaded() -> None:
+    """A new row of the image and one of each plane of the output; four times as many where four rows are side by side;
+    past the caches those loaded alone."""
+    sums = stage("out", "xy", F("input")(x, y - 1) + F("input")(x, y + 1))
+    of = pipeline("planes", [replace(sums, values=(sums.values[0], F("input")(x, y).e))], {"out": (256, 64)})
+    facts = gather(normalise(of))
+    members = members_of(facts, "out", ("out",))
+    nest = Nest("out", ORDERS[0], {"x": axis("x", 256, [256]), "y": axis("y", 64, [64])})
+    found = []
+    for together, past in ((1, False), (4, False), (4, True)):
+        reads = effective(members, frozenset(), {"y": together} if together > 1 else {})
+        running = Running({"out": Run("x", 8)}, stream=past)
+        found.append(worked_counts(members, reads, nest, {}, 1, running).at((0,)).stages[0].work.walked)
+    assert found == [1 + 2, 4 + 8, 4]
 
 
 def test_rows_of_a_member_that_are_computed_at_once_do_not_go_on() -> None:

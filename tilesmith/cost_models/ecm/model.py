@@ -214,6 +214,7 @@ def _lines(works: list[Work], steps: list[Step], times: list[float], group: Grou
             late_loads = largest(late_loads, (1.0 - rows / largest(column.rows, rows)) * part)
         if w.walked and (together := walked if w.in_output else w.walked) > rows:
             late_loads = largest(late_loads, _unfollowed(w, of, together, group, m))
+            late_stores = 1.0
         found.append(_Lines(followed, late_loads, late_stores, wasted, lost))
     return found[::-1]
 

@@ -19,7 +19,7 @@ def streams(group: RunningGroup, name: str, run: Run) -> float:
     a row for all of its terms there, one row after the other."""
     together, facts = group.reads[name].side_by_side, group.facts
     long = group.has_loops(name)
-    rows = 0.0 if run.registers else float(together)
+    rows = 0.0 if run.registers else float(together * len(facts.definitions[name].types))
     for read in group.reads[name].reads:
         if read.producer not in group.registers:
             width = sum(float(s.width) for s in read.roughly if s.var == run.row and s.known)
@@ -54,11 +54,15 @@ def lines_asked(group: RunningGroup, name: str, run: Run) -> float:
 
 def rows_walked(group: RunningGroup, name: str, run: Run) -> float:
     """Rows of images from outside of the group that one step goes along side by side, but those that the iteration
-    before of the loop around has read; none where updates or loops inside of vectors go through them."""
+    before of the loop around has read; and those of the output, unless it is written past the caches. None where
+    updates or loops inside of vectors go through them."""
     members, effective = group.members, group.reads[name]
-    if run.lanes == 1 or members.facts.stages[name].updates or group.has_loops(name):
+    stage = members.facts.stages[name]
+    if run.lanes == 1 or stage.updates or group.has_loops(name):
         return 0.0
-    around, together, walked = _around(group, name, run), effective.side_by_side, 0.0
+    around, together = _around(group, name, run), effective.side_by_side
+    stored = name == members.output and not group.running.stream
+    walked = float(together * len(members.facts.definitions[name].types)) if stored else 0.0
     for read in effective.reads:
         producer = members.facts.stages[read.producer]
         spans = {d: s for d, s in zip(producer.dims, read.roughly, strict=True) if s.known}
