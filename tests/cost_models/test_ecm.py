@@ -841,7 +841,7 @@ def test_rows_side_by_side_that_share_sets_lose_their_lines_between_steps() -> N
     found = []
     for apart, loaded, stored in ((way, 8, 8), (way, 5, 4), (way, 4, 4), (way // 2, 8, 8), (way + line, 8, 8)):
         at = [tuple(k * apart for k in range(rows)) for rows in (loaded, stored)]
-        of = work(together=SideBySide(*at, 4), steps=1e6, lanes=8)
+        of = work(together=SideBySide(*at, (4,)), steps=1e6, lanes=8)
         found.append(terms(counts(of), platform)["memory"] - terms(counts(work(lanes=8)), platform)["memory"])
     level = platform.ecm_parameters.levels[0]
     each = second.latency_cycles + line * (1 / level.load_bytes_per_cycle + 1 / level.store_bytes_per_cycle)

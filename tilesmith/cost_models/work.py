@@ -140,11 +140,11 @@ class Column(NamedTuple):
 
 class SideBySide(NamedTuple):
     """Rows of memory that a step touches at once, by the bytes from the first of their image: those that it `loads` and
-    those that it `stores`, elements of `size` bytes."""
+    those that it `stores`, of values whose elements have so many bytes: images of their own."""
 
     loads: tuple[int, ...]
     stores: tuple[int, ...]
-    size: int
+    sizes: tuple[int, ...]
 
 
 class Work(NamedTuple):

@@ -100,7 +100,7 @@ def test_rows_side_by_side_are_those_that_a_step_loads_and_stores() -> None:
     )
     facts = gather(normalise(of))
     members = members_of(facts, "out", ("out",))
-    for together, rows in ((1, None), (2, SideBySide((-264, 0, 264, 528), (0, 256), 4))):
+    for together, rows in ((1, None), (2, SideBySide((-264, 0, 264, 528), (0, 256), (4,)))):
         reads = effective(members, frozenset(), {"y": together} if together > 1 else {})["out"]
         assert side_by_side(members, reads, Run("x", 8)) == rows
 
@@ -119,6 +119,18 @@ def test_rows_that_are_stored_are_walked_along_with_those_that_are_loaded() -> N
         running = Running({"out": Run("x", 8)}, stream=past)
         found.append(worked_counts(members, reads, nest, {}, 1, running).at((0,)).stages[0].work.walked)
     assert found == [1 + 2, 4 + 8, 4]
+
+
+def test_values_of_a_stage_are_stored_in_images_of_their_own() -> None:
+    """Two rows of bytes and of floats, in rows of 64 elements each."""
+    document = {
+        "format": 1, "name": "two", "inputs": [{"name": "input", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": ["input(x, y)", "float32(input(x, y))"]}],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 64]]},
+    }  # fmt: skip
+    members = members_of(gather(normalise(load(document))), "out", ("out",))
+    found = side_by_side(members, effective(members, frozenset(), {"y": 2})["out"], Run("x", 8))
+    assert found == SideBySide((0, 64), (0, 64, 0, 256), (1, 4))
 
 
 def test_rows_of_a_member_that_are_computed_at_once_do_not_go_on() -> None:

@@ -66,4 +66,4 @@ def lost_between_steps(rows: SideBySide, lanes: int, cache: Cache) -> float:
     found = Counter((at // cache.line_bytes) % sets for at in (*rows.loads, *rows.stores))
     sharing = [found[(at // cache.line_bytes) % sets] for at in rows.stores]
     lost = sum(max(0.0, 1.0 - cache.ways / n) for n in sharing) / len(sharing)
-    return lost * (1 + (lanes - 1) * rows.size / cache.line_bytes)
+    return lost * sum(1 + (lanes - 1) * size / cache.line_bytes for size in rows.sizes)

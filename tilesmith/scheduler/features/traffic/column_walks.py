@@ -33,12 +33,14 @@ def columns(
 
 def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | None:
     """The rows of memory that a step of the group's output loads from outside of it and stores, where it stores several
-    at once. Interleaved channels are one row."""
+    at once, of each of its values. Interleaved channels are one row."""
     output, apart = members.facts.stages[members.output], reads.apart
+    sizes = tuple(t.bytes for t in members.facts.definitions[members.output].types)
     own = ((d, 0, apart.get(d, 1)) for d in slower(output, [run.row]))
-    stored = _offsets(output, [(d, first, n) for d, first, n in own if n > 1])
-    if run.lanes == 1 or run.row is None or len(stored) == 1:
+    together = [(d, first, n) for d, first, n in own if n > 1]
+    if run.lanes == 1 or run.row is None or not together:
         return None
+    stored = [at for size in sizes for at in _offsets(output, size, together)]
     loaded: list[int] = []
     for read in crossing(reads.reads):
         spans = dict(zip(members.facts.stages[read.producer].dims, read.roughly, strict=True))
@@ -49,9 +51,11 @@ def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | N
             producer = members.facts.stages[read.producer]
             rows = ((d, spans[d]) for d in slower(producer, along))
             extents = [(d, int(s.lo or 0), s.extent(apart.get(s.var or "", 1))) for d, s in rows]
-            if prod(n for _, _, n in extents) <= read.points * len(stored):  # else they are not all of a box
-                loaded += _offsets(producer, extents)
-    return SideBySide(tuple(loaded), tuple(stored), output.bytes_per_point)
+            if prod(n for _, _, n in extents) <= read.points * len(stored) / len(
+                sizes
+            ):  # else they are not all of a box
+                loaded += _offsets(producer, producer.bytes_per_point, extents)
+    return SideBySide(tuple(loaded), tuple(stored), sizes)
 
 
 def slower(stage: StageFacts, row: Sequence[str | None]) -> list[str]:
@@ -60,9 +64,10 @@ def slower(stage: StageFacts, row: Sequence[str | None]) -> list[str]:
     return [d for d in stage.storage[first + 1 :] if d not in row]
 
 
-def _offsets(stage: StageFacts, rows: Sequence[tuple[str, int, int]]) -> list[int]:
-    """Bytes from the first row of a stage to rows of it: so many neighbours in each dim, from one on."""
-    steps = [[(first + k) * stage.apart.get(d, 1) * stage.bytes_per_point for k in range(n)] for d, first, n in rows]
+def _offsets(stage: StageFacts, size: int, rows: Sequence[tuple[str, int, int]]) -> list[int]:
+    """Bytes from the first row of a stage, with elements of that `size`, to rows of it: so many neighbours in each dim,
+    from one on."""
+    steps = [[(first + k) * stage.apart.get(d, 1) * size for k in range(n)] for d, first, n in rows]
     return [sum(at) for at in product(*steps)]
 
 
