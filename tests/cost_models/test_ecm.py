@@ -670,6 +670,15 @@ def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
     assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * cycles)
 
 
+def test_permutations_within_parts_of_a_register_take_one_instruction() -> None:
+    """Where two registers are shifted by two, those that look up a table of bytes cost as much as those that widen."""
+    table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)
+    wide = machine(shuffle_cycles=2.0, load_cycles=0.1).model_copy(update={"vector_bytes": 64})
+    p = wide.ecm_parameters
+    assert p.i16.convert < 2.0
+    assert terms(counts(table), wide)["in core"] == pytest.approx(1e3 * (8 * p.i16.convert + 7 * p.i8.select))
+
+
 def down_a_column(apart: float, rows: float, core: Core = ORDINARY, padded: bool = False) -> float:
     """The time of a stage that reads a column, each line again in every row, where its lines do not stay."""
     column = Column(apart, rows, 4e6, padded)

@@ -211,9 +211,10 @@ def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
     cycles += sum(_strided(t, lanes, m).permutations for t in loads if t.way == "strided")
     near = sum(_near(t, lanes, m) for t in loads)
     cycles += near * (2 * p.shuffle_cycles + p.i32.select + NEAR_OPERATIONS * p.i32.add)
+    one = min(p.shuffle_cycles, p.i16.convert)  # within parts of a register, as what becomes longer
     for t in loads:  # every piece of a table looks up all lanes, and of two pieces one is right
         pieces = _pieces(t, m)
-        each = pieces * p.shuffle_cycles + (pieces - 1) * p.i8.select if pieces else 0.0
+        each = pieces * one + (pieces - 1) * p.i8.select if pieces else 0.0
         cycles += t.times * max(1.0, lanes / m.vector_bytes) * each
     return cycles
 
