@@ -52,6 +52,43 @@ def test_windows_of_loops_are_shared_within_an_iteration_only(channels: int, row
     assert found == {"input": channels * rows / 4, "weights": channels * 3 / 4}
 
 
+def reads_of(low: str, high: str, side_by_side: int = 1) -> dict[str, float]:
+    """Elements of `image` and points of two inline stages that a point of their reader needs."""
+    values = {"low": low, "high": high, "out": "high(x, y) - low(x, y)"}
+    document = {
+        "format": 1, "name": "two", "inputs": [{"name": "image", "type": "int16", "dims": ["x", "y"]}],
+        "stages": [{"name": name, "dims": ["x", "y"], "value": value} for name, value in values.items()],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 64]]},
+    }  # fmt: skip
+    members = members_of(gather(normalise(load(document))), "out", ("low", "high", "out"))
+    rows = {"y": side_by_side} if side_by_side > 1 else {}
+    found = effective(members, frozenset({"low", "high"}), rows)["out"]
+    return {r.producer: r.points for r in found.reads} | found.inlined
+
+
+AROUND = [f"image(x + {2 * p}, y + {2 * q})" for q in (-1, 0, 1) for p in (-1, 0, 1) if (p, q) != (0, 0)]
+CROSS = "image(x - 1, y) + image(x + 1, y) + image(x, y - 1) + image(x, y + 1)"
+
+
+@pytest.mark.parametrize(("rows", "elements"), [(1, 8), (4, 3 * 8)])
+def test_what_several_inline_stages_read_alike_is_loaded_once(rows: int, elements: int) -> None:
+    """Eight neighbours two elements apart, by both; four rows side by side have three columns of eight."""
+    low, high = (f"{function}({', '.join(AROUND)})" for function in ("min", "max"))
+    assert reads_of(low, high, rows) == {"image": elements / rows, "low": 1.0, "high": 1.0}
+
+
+@pytest.mark.parametrize(("rows", "elements"), [(1, 5), (8, 10 + 2 * 8)])
+def test_elements_that_no_stage_reads_are_not_of_the_box(rows: int, elements: int) -> None:
+    """A cross of five in a box of nine: of eight rows ten elements of its column, and two beside each."""
+    assert reads_of(CROSS, "image(x, y)", rows)["image"] == elements / rows
+
+
+def test_elements_at_places_of_stages_that_are_inline_are_told_apart() -> None:
+    """A cross of crosses has 13 elements of 25; a sum of three that are two apart has three beside another one."""
+    assert reads_of(CROSS, CROSS.replace("image", "low"))["image"] == 9 + 4
+    assert reads_of("sum(image(x + 2 * k, y) for k in range(-1, 2))", "image(x + 1, y)")["image"] == 3 + 1
+
+
 def test_rows_of_what_is_enlarged_are_told_apart_by_where_they_may_begin() -> None:
     """Rows side by side of what is enlarged twice read one row after the other by twos, which ones is not known."""
     halves = span_of((y // 2).e, {"y": variable("y")})

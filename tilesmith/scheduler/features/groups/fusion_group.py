@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from math import inf, prod
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +16,7 @@ from tilesmith.scheduler.features.groups.incremental_footprint import Motion, th
 from tilesmith.scheduler.features.groups.loop_nest import Line, Nest, line
 from tilesmith.scheduler.features.operations.reduction_loops import long_reductions
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
-from tilesmith.scheduler.features.pipeline.reads import Read, box_points, composed, inlined_read, together
+from tilesmith.scheduler.features.pipeline.reads import Read, composed, inlined_read, moved_offsets, together
 from tilesmith.scheduler.ir.memo import Memo, once
 from tilesmith.scheduler.ir.pipeline.types import INT32
 
@@ -285,7 +286,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
             reached = inlined_read(read, via, stage.dims, along, long)
             if reached.producer in found:
                 both = together(found[reached.producer], reached)
-                reached = both.at_most(box_points(both.spans))
+                reached = both.at_most(both.distinct)
             elif reached.producer in inlined:
                 pending.append(reached.producer)
             found[reached.producer] = reached
@@ -314,7 +315,7 @@ def _shared(facts: Facts, read: Read, unrolled: Mapping[str, int], looped: bool)
     if read.several:
         several = tuple((spans, min(n, _positions(producer, spans, unrolled, looped))) for spans, n in read.several)
         return read._replace(several=several).shared(sum(n for _, n in several))
-    return read.shared(_positions(producer, read.spans, unrolled, looped))
+    return read.shared(_distinct(read, unrolled, looped) or _positions(producer, read.spans, unrolled, looped))
 
 
 def told_apart(span: Span, points: int) -> int:
@@ -325,6 +326,17 @@ def told_apart(span: Span, points: int) -> int:
         return span.extent(points)
     step = abs(span.rate.numerator)
     return lines * min(-(-points // lines) * span.extent(1), step * (-(-points // lines) - 1) + span.extent(1))
+
+
+def _distinct(read: Read, unrolled: Mapping[str, int], looped: bool) -> float:
+    """Elements that a point needs of those that the points together read, by their offsets; 0 where these are not
+    known, or windows are gone through in loops."""
+    if looped or not read.offsets:
+        return 0.0
+    moves = product(*(range(n) for n in unrolled.values()))
+    of = [dict(zip(unrolled, move, strict=True)) for move in moves]
+    steps = (tuple(int(s.rate) * at.get(s.var or "", 0) for s in read.spans) for at in of)
+    return len(moved_offsets(read.offsets, steps)) / len(of)
 
 
 def _positions(producer: StageFacts, spans: tuple[Span, ...], unrolled: Mapping[str, int], looped: bool) -> float:

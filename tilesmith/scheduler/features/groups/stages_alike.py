@@ -42,6 +42,7 @@ def but_for_names(facts: Facts, names: Sequence[str]) -> Hashable:
                 spans=_places(r.spans),
                 rough=_places(r.rough),
                 several=tuple((_places(spans), n) for spans, n in r.several),
+                offsets=frozenset(_offset(of, r.spans) for of in r.offsets),
             )
             for r in own.reads
         )
@@ -54,3 +55,8 @@ def _places(spans: tuple[Span, ...]) -> tuple[Span, ...]:
     """Spans, each that is the same at all points as if it began at 0."""
     still = (s.var is None and s.lo is not None and s.hi is not None for s in spans)
     return tuple(s._replace(lo=0, hi=s.width) if fixed else s for s, fixed in zip(spans, still, strict=True))
+
+
+def _offset(of: tuple[int, ...], spans: tuple[Span, ...]) -> tuple[int, ...]:
+    """An offset from where such spans begin."""
+    return tuple(n - int(s.lo or 0) if s.var is None else n for n, s in zip(of, spans, strict=True))

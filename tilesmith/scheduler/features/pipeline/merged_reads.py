@@ -20,7 +20,7 @@ from tilesmith.scheduler.features.operations.operation_counts import (
     outside_indices,
 )
 from tilesmith.scheduler.features.operations.reduction_loops import UNROLLED_TRIPS
-from tilesmith.scheduler.features.pipeline.reads import Beside, Read, alike, hulls
+from tilesmith.scheduler.features.pipeline.reads import Beside, Read, alike, hulls, joined_offsets, offsets_of
 from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.memo import once_a_form
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
@@ -116,8 +116,11 @@ class ReadMerger:
         )
         loops = max(map(self._loops, those))
         evaluated = sum(max(n, self._iterations(a)) for n, a in zip(points, those, strict=True))
+        straight = not (data_of or floats_of or rough or self.own) and all(a.definition == 0 for a in those)
+        offsets = joined_offsets(each, map(offsets_of, each, points)) if straight else frozenset()
         of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders, loops, evaluated)
-        return Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
+        read = Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
+        return read._replace(offsets=offsets)
 
     def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
         """The share of the points of accesses that are read beside no other in memory."""

@@ -3,8 +3,10 @@ is inline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from math import inf
+from operator import add
 from typing import NamedTuple, TypeAlias
 
 from tilesmith.scheduler.analysis.access_functions import Span, compose, hull
@@ -12,6 +14,13 @@ from tilesmith.scheduler.analysis.periodic_indices import Order, joined
 
 Way: TypeAlias = tuple[tuple[Span, ...], float]
 """The spans of accesses that move by the same dims, and their points."""
+
+Offsets: TypeAlias = frozenset[tuple[int, ...]]
+"""The different elements that one point reads, from where the lines are that its spans follow; empty where these are
+not known."""
+
+MOST_OFFSETS = 1024
+"""Offsets that are told one by one, at most, and pairs of them that are added: of more a box bounds the number."""
 
 
 class Beside(NamedTuple):
@@ -45,7 +54,8 @@ class Read(NamedTuple):
     dim by which these differ. `orders` are those of indices that are not of neighbours, each along one dim. `loops`:
     iterations of loops inside of a point that share nothing of what they read; those that do not differ in a place read
     it again, and `skipped` is less than 0. `evaluated`: how often one point would compute the producer inline: in each
-    iteration of a loop, whether it moves there or not, and written out once for each element.
+    iteration of a loop, whether it moves there or not, and written out once for each element. `offsets` has the
+    elements of one point, however many points share them.
     """
 
     producer: str
@@ -66,6 +76,7 @@ class Read(NamedTuple):
     orders: tuple[Order, ...] = ()
     loops: float = 1.0
     evaluated: float = 0.0
+    offsets: Offsets = frozenset()
 
     @property
     def executed(self) -> float:
@@ -88,6 +99,11 @@ class Read(NamedTuple):
     def ways(self) -> tuple[Way, ...]:
         """The spans and points of accesses that move by the same dims."""
         return self.several or ((self.spans, self.points),)
+
+    @property
+    def distinct(self) -> float:
+        """Elements of one point, at most: its offsets, or the box around them."""
+        return float(len(self.offsets)) or box_points(self.spans)
 
     @property
     def roughly(self) -> tuple[Span, ...]:
@@ -142,6 +158,7 @@ def together(a: Read, b: Read) -> Read:
         told=a.told | b.told,
         orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
         loops=max(a.loops, b.loops),
+        offsets=joined_offsets((a.spans, b.spans), (a.offsets, b.offsets)),
     )
 
 
@@ -202,8 +219,9 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         told=frozenset(told),
         loops=max(read.loops, via.loops, via.executed if long else 1.0),
         orders=joined((*via.orders, *(o._replace(dim=followed[o.dim]) for o in read.orders if o.dim in followed))),
+        offsets=_offsets_through(read, via, dims),
     )
-    return found.at_most(box_points(spans))
+    return found.at_most(found.distinct)
 
 
 def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:
@@ -219,3 +237,38 @@ def box_points(spans: tuple[Span, ...]) -> float:
             return float("inf")
         points *= s.extent(1)
     return points
+
+
+def offsets_of(spans: tuple[Span, ...], points: float) -> Offsets:
+    """The offsets of an access of so many points: those of a box that it reads all of."""
+    if not all(s.known and type(s.rate) is type(s.lo) is type(s.hi) is int for s in spans):
+        return frozenset()
+    if box_points(spans) != points or points > MOST_OFFSETS:
+        return frozenset()
+    return frozenset(product(*(range(int(s.lo or 0), int(s.hi or 0) + 1) for s in spans)))
+
+
+def joined_offsets(spans: Sequence[tuple[Span, ...]], offsets: Iterable[Offsets]) -> Offsets:
+    """The offsets of accesses, with the spans and the offsets of each, where they follow the same lines."""
+    found, lines = list(offsets), {tuple((s.var, s.rate) for s in of) for of in spans}
+    if len(lines) > 1 or not all(found):
+        return frozenset()
+    together = found[0].union(*found[1:])
+    return together if len(together) <= MOST_OFFSETS else frozenset()
+
+
+def moved_offsets(offsets: Offsets, steps: Iterable[tuple[int, ...]]) -> Offsets:
+    """The offsets from each of some places, which are `steps` apart."""
+    steps = list(steps)
+    if len(offsets) * len(steps) > MOST_OFFSETS:
+        return frozenset()
+    return frozenset(tuple(map(add, offset, step)) for offset in offsets for step in steps)
+
+
+def _offsets_through(read: Read, via: Read, dims: tuple[str, ...]) -> Offsets:
+    """The offsets of a read by each of the points of the stage, with `dims`, that has it."""
+    if not read.offsets:
+        return frozenset()
+    lines = [(None if s.var is None else dims.index(s.var), int(s.rate)) for s in read.spans]
+    steps = {tuple(0 if n is None else rate * of[n] for n, rate in lines) for of in via.offsets}
+    return moved_offsets(read.offsets, steps)
