@@ -90,9 +90,9 @@ class Params:
     """A stage that costs so many times as much inline as kept, or kept as inline, is not tried the other way."""
     rows_side_by_side: tuple[int, ...] = (8, 4)
     """Rows that are computed side by side, where that is tried."""
-    side_by_side_loads: int = 128
-    """Loads that these write out, from which on they have to pay: of a census of 9 x 7 eight rows are four times the
-    code, in the same time."""
+    rows_pay: float = 0.97
+    """They are taken where they cost no more than this, relative to what is found otherwise: they are several times the
+    code, and of what was predicted to gain less nothing was gained."""
     rows_far: float = 2.0
     """The cost of the first of these over that of other shapes from which on fewer rows are not tried; nor are they
     where it costs less."""

@@ -11,7 +11,6 @@ import numpy as np
 from tilesmith.cost_models.ecm import waits
 from tilesmith.platforms import Platform
 from tilesmith.platforms.base import in_flight_bytes
-from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.groups.circulating_bytes import circulating_bytes
 from tilesmith.scheduler.features.groups.fusion_group import FEW, Members
 from tilesmith.scheduler.features.groups.inlined_places import INLINED_READS, inlined_places
@@ -139,11 +138,9 @@ def _side_by_side_in(
         ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
         ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
         tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
-        # several rows are several times the code
-        written = n * len(accesses(pricing.facts.definitions[plan.segment.output]))
-        enough = plan.total * PARAMS.pays if written > PARAMS.side_by_side_loads else inf
+        enough = plan.total * PARAMS.rows_pay
         yield from (t for t in tried if t.total <= enough)
-        if not plan.total * PARAMS.pays <= min(t.total for t in tried) <= plan.total * PARAMS.rows_far:
+        if not enough < min(t.total for t in tried) <= plan.total * PARAMS.rows_far:
             return
 
 
