@@ -97,6 +97,7 @@ OF = {
         scheduler/analysis/flat_rows: MOST_CHANNELS FURTHEST_PIXELS
         scheduler/analysis/neighbour_sums: FEWEST
         scheduler/features/pipeline/merged_reads: SHORT_ROW
+        scheduler/features/pipeline/reads: MOST_OFFSETS
         scheduler/features/pipeline/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
         scheduler/features/groups/unroll_and_jam: ROWS_TOGETHER
         scheduler/features/work/row_edges: MOST_OF_ROW

@@ -1,5 +1,8 @@
 """The method default around fixed decisions: they are kept, the rest is legal, and what cannot be is named."""
 
+from dataclasses import replace
+from math import inf
+
 import pytest
 from support.machines import machine
 from support.small_pipelines import blur, harris, unsharp
@@ -14,6 +17,8 @@ from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search import SearchOptions, SearchResult, autoschedule
 from tilesmith.scheduler.search.constraints.constrained_search import bounded
 from tilesmith.scheduler.search.constraints.document import load
+from tilesmith.scheduler.search.ecm import moves
+from tilesmith.scheduler.search.params import PARAMS
 
 
 def _decided(of: Pipeline, document: object, top: int = 1) -> SearchResult:
@@ -67,8 +72,9 @@ def test_every_decision_of_a_schedule_can_be_fixed(of: Pipeline) -> None:
                 _decided(of, {p.stage: {"compute": p.compute} if p.compute == INLINE else {"compute": "root"}})
 
 
-def test_tiles_of_another_size_are_no_rows_side_by_side() -> None:
+def test_tiles_of_another_size_are_no_rows_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was unrolled for its few rows is a loop again, around the vectors."""
+    monkeypatch.setattr(moves, "PARAMS", replace(PARAMS, rows_pay=inf))
     of = pipelines.load("machado_blur")
     assert ("y",) in [c.schedule.groups[0].unroll for c in _decided(of, {}, top=4).candidates]
     group = _decided(of, {"blur_y": {"tiles": {"y": 512}}}).schedule.groups[0]
