@@ -29,7 +29,11 @@ DIFFERENCE = (
     "sum(int32(absd(input(2 * x + p, 2 * y), input(2 * x + p + k % 3 - 1, 2 * y + k // 3 - 1))) for p in range(2))"
 )
 DOWN = {"domain": {"e": [0, "input.extent.x"], "r": [1, "input.extent.y - 1"]}, "at": ["e", "r"]}
+MIRRORED = "x // 32 * 32 + 31 - x % 32"
 CASES = {
+    "mirrored in blocks": rows(f"uint16(input({MIRRORED} - 1, y)) + 2 * uint16(input({MIRRORED} + 1, y))"),
+    "begun anew in blocks": rows("input(x // 16 * 16 + (x + 5) % 16 + 2, y) - input(x // 8 * 8 + x % 8 - 9, y)"),
+    "far to both sides": rows("int32(input(x - 5, y)) * 2 + input(x + 6, y) + input(x // 2 - 1, y)"),
     "displacements of blocks": rows(f"argmin({DIFFERENCE} for k in range(9))[0]"),
     "a place by a product of loops": rows("sum(int32(input(x + r * q, y)) for r in range(3) for q in range(-2, 3))"),
     "neighbours of a path": rows(
@@ -48,7 +52,7 @@ def test_edges_are_as_the_pipeline_says(case: str) -> None:
     made = compile_pipeline(of, machine(vector_bytes=16), Options(strict=True))
     library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
     rng = np.random.default_rng(11)
-    for width, height in ((1, 2), (4, 3), (9, 5), (WIDTH, 16), (23, 7)):
+    for width, height in ((1, 2), (4, 3), (9, 5), (WIDTH, 16), (23, 7), (83, 3)):
         image = Image(rng.integers(0, 256, (height, width)).astype(np.uint8), (0, 0))
         for region in (((0, width), (0, height)), ((width // 2, width - width // 2), (height // 2, 1))):
             (expected,) = interpret(of, {"input": image}, {}, {"f": region})["f"]

@@ -13,6 +13,7 @@ from tilesmith.scheduler.ir.index import (
     divide,
     floor_div,
     is_multiple,
+    linear_bound,
     maximum,
     minimum,
     modulo,
@@ -190,3 +191,22 @@ def test_change_from_one_iteration_to_the_next(value: Index, expected: tuple[int
     assert change(value, "x", {}, {}) == expected
     assert change(named.scaled(-1), "x", values, {}) == (None if expected is None else (-expected[1], -expected[0]))
     assert change(value, "y_inner", values, {}) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_linear_bound_is_not_negative_only_where_the_index_is_not(seed: int) -> None:
+    random, places = Random(seed), range(-40, 41)
+    for _ in range(60):
+        a, b = (X.scaled(random.choice((1, 4, 8))) + random.randint(-9, 9) + Y.scaled(16) for _ in range(2))
+        k, m = random.choice((2, 3, 8, 32)), random.choice((4, 32))
+        x = divide(a, k).scaled(random.choice((-3, k, -k, 8))) + modulo(b, m).scaled(random.choice((-2, 1, 2))) + X
+        bound = linear_bound(x, "x")
+        assert not (bound - X.scaled(bound.coefficient("x"))).mentions("x")
+        for env in ({"x": n, "y": random.choice(places)} for n in places):
+            assert bound.value(env) < 0 or x.value(env) >= 0
+
+
+def test_a_linear_bound_of_a_place_mirrored_in_blocks_is_a_block_from_its_ends() -> None:
+    place = divide(X.scaled(16), 32).scaled(32) + 31 - modulo(X.scaled(16), 32)
+    assert linear_bound(place - 15, "x") == X.scaled(8) - 8  # half of 16 * x + 16 - 2 * (16 * x % 32), which is 16
+    assert linear_bound(X - N, "x") == X - N

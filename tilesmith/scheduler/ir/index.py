@@ -420,6 +420,23 @@ def _times_is_multiple(atom: Atom, times: int, of: int) -> bool:
     return atom.kind in ("mod", "min", "max") and all(is_multiple(arg, missing) for arg in atom.args)
 
 
+def linear_bound(x: Index, name: str) -> Index:
+    """An index without quotients and remainders of symbol `name` by numbers that is not negative only where `x` is not:
+    a multiple of the least that `x` may be, whatever these remainders are."""
+    of = [a for a, _ in x.terms if a.kind in ("div", "mod") and a.args[1].is_const and a.index.mentions(name)]
+    if not of:
+        return x
+    atom = min(of, key=lambda a: (a.kind, a.key))  # quotients first: what is left of them are remainders
+    c, inner, k = next(c for a, c in x.terms if a is atom), atom.args[0], atom.args[1].const
+    x = x - atom.index.scaled(c)
+    if atom.kind == "div":  # times k it is its operand but for the remainder
+        x = x.scaled(k) + (inner - modulo(inner, k)).scaled(c)
+        return linear_bound(divide(x, gcd(*(c for _, c in x.terms)) or 1), name)
+    apart = gcd(k, *(c for _, c in inner.terms))
+    least = inner.const % apart
+    return linear_bound(x + c * (least if c > 0 else least + k - apart), name)
+
+
 def multiply(a: Index, b: Index) -> Index:
     """a * b."""
     if a.is_const:

@@ -10,7 +10,18 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, param_symbol
-from tilesmith.scheduler.ir.index import Atom, Index, const, divide, is_multiple, maximum, minimum, multiply, sym
+from tilesmith.scheduler.ir.index import (
+    Atom,
+    Index,
+    const,
+    divide,
+    is_multiple,
+    linear_bound,
+    maximum,
+    minimum,
+    multiply,
+    sym,
+)
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Neighbours, Value
@@ -440,7 +451,7 @@ class Places(ABC):
     def require(self, nonnegative: Index) -> None:
         """Notes what holds where the vector code runs. Raises NotUniformBound where rows cannot be cut by it."""
         assert self.axis is not None
-        nonnegative = self.least(nonnegative, self.axis.depth)
+        nonnegative = linear_bound(self.least(nonnegative, self.axis.depth), self.axis.q)
         if nonnegative.is_const and nonnegative.const >= 0:
             return
         moving = nonnegative.coefficient(self.axis.q)
