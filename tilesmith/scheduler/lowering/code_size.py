@@ -1,10 +1,26 @@
-"""Instructions that the value of an expression takes where it is written out, stages that are inline in it included."""
+"""Instructions of an expression where it is written out, stages that are inline in it included, and of statements."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilesmith.scheduler.features.operations.node_operations import Tally, add_executed
+from tilesmith.scheduler.ir.index import Index
+from tilesmith.scheduler.ir.loop.ops import ClampedLoad, Gather, MonotoneGather, Operation, WindowGather
+from tilesmith.scheduler.ir.loop.program import Body, Define, If, Loop
+from tilesmith.scheduler.ir.loop.traversal import indices, regions
+from tilesmith.scheduler.ir.loop.values import Value
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, children, walk
+from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.lowering.evaluation import Evaluation
+
+DIVISION = 20
+"""Instructions in the time of a division by a number that only the call knows."""
+PICKED = 3
+"""Instructions of a lane that is loaded on its own: its place, the load, and its way into the vector."""
+CLAMPED = 16
+"""Instructions beside the load of a vector that may leave its row, or be two of it: clamps and comparisons of where it
+begins, the places of its lanes, and a permutation."""
 
 
 def instructions(ev: Evaluation, e: Expr) -> float:
@@ -25,3 +41,41 @@ def instructions(ev: Evaluation, e: Expr) -> float:
             seen.add(value)
     lanes, registers = 1 if ev.axis is None else ev.axis.lanes, ev.builder.vectors.register_bytes
     return sum(n * max(1.0, lanes * int(of[1:]) / (8 * registers)) for (of, _), n in counts.items())
+
+
+def executed(body: Body, register_bytes: int, estimate: Callable[[Index], int]) -> float:
+    """Instructions of one run of a block: an operation takes one for each register that its lanes fill, or each lane
+    where these go their own ways; loops run as often as is expected, choices their first way."""
+    total = 0.0
+    for s in body:
+        if isinstance(s, Loop):
+            total += executed(s.body, register_bytes, estimate) * max(1, estimate(s.hi - s.lo + 1) // estimate(s.step))
+        elif inside := regions(s):
+            ways = inside[:1] if isinstance(s, If) else inside
+            total += sum(executed(part, register_bytes, estimate) for part in ways)
+        else:
+            total += _instructions_of(s.result, s.op, register_bytes) if isinstance(s, Define) else 1.0
+            total += sum(map(_of_index, indices(s)))
+    return total
+
+
+def _instructions_of(result: Value, op: Operation, register_bytes: int) -> float:
+    registers = max(1.0, result.lanes * max(8, result.type.bits) / (8 * register_bytes))
+    match op:
+        case Gather():
+            return PICKED * result.lanes
+        case MonotoneGather() | WindowGather():
+            return CLAMPED * max(1.0, result.lanes * INT32.bits / (8 * register_bytes))
+        case ClampedLoad():
+            return CLAMPED + registers
+    return registers
+
+
+def _of_index(x: Index) -> float:
+    """Instructions of what an index is made of, but for sums; divisions by what is no number for what they take."""
+    total = 0.0
+    for atom, _ in x.terms:
+        if atom.kind != "sym":
+            total += sum(map(_of_index, atom.args)) + len(atom.args) - 1
+            total += 0.0 if atom.kind not in ("div", "mod") or atom.args[1].is_const else DIVISION
+    return total

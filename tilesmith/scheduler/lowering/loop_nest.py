@@ -2,107 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tilesmith.scheduler.analysis.bounds_inference import Interval
-from tilesmith.scheduler.analysis.dead_points import Half
 from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
-from tilesmith.scheduler.features.work.row_edges import MOST_OF_ROW
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, TooWide
 from tilesmith.scheduler.ir.loop.program import Apart, ClampedIndex, If, Let, Loop, PeelVectors, Statement
 from tilesmith.scheduler.ir.loop.traversal import walk as statements_of
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane
-from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import Vector
+from tilesmith.scheduler.lowering.code_size import executed
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, NeedAlignment, NotUniformBound
-from tilesmith.scheduler.lowering.memory import store, store_channels
-from tilesmith.scheduler.lowering.reductions import together
+from tilesmith.scheduler.lowering.nest import Nest
 from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 from tilesmith.scheduler.lowering.row_room import stays_in_room
-from tilesmith.scheduler.lowering.streaming_stores import beyond, store_past
+from tilesmith.scheduler.lowering.streaming_stores import beyond
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
 from tilesmith.scheduler.lowering.unrolled_dims import flat_parts, iterations, written_out
 
 WORTH_A_CALL = 20
 """Statements of the scalars of rows shorter than a vector from which on they stand apart."""
-
-Body = Callable[[Evaluator, Sequence[Mapping[str, Lane]]], None]
-"""Emits what is done at a point, or at a vector of them: the evaluator of the open scope, and the loops' variables;
-several of these where points are computed side by side."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nest:
-    """A loop nest to lower: `body` over `bounds` (inclusive), its loops innermost first, the loop to vectorise, the
-    loop run by threads, and the loops to unroll with the (min, extent) that they are expected to have. Of a loop of
-    `blocks` so many iterations are computed side by side. `name` is the stage's.
-
-    `whole`, if it is a list, notes the lanes of rows that vectors cover where these fit: no scalars are emitted.
-    `roomy`: rows begin where those of memory do, and have room at both ends. `sums`: values are long reductions, and
-    `register` their lanes in one register: rows of unrolled points may end in vectors of fewer of these.
-    `own` is the stage that an update reads and writes; `once`: no point may be visited twice; `ordered`: points that
-    vectors leave of a row come before and after these as they lie. `past` is the buffer,
-    with its dims, that vectors go to past the caches. Of a `half` no points are computed but those that are read.
-    `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
-    towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
-    `transposed`: what points of the blocks read across rows of memory is. `flat`: the dim of channels, if rows are flat
-    (see `analysis.flat_rows`): where it is unrolled, vectors are of all elements of the row.
-    """
-
-    name: str
-    body: Body
-    bounds: Mapping[str, Interval]
-    order: tuple[str, ...]
-    vector: Vector | None = None
-    unroll: Mapping[str, tuple[int | None, int]] = field(default_factory=dict)
-    blocks: Mapping[str, int] = field(default_factory=dict)
-    parallel: str | None = None
-    own: str = ""
-    once: bool = False
-    ordered: bool = False
-    past: tuple[Buffer, tuple[str, ...]] | None = None
-    half: Half | None = None
-    estimate: Callable[[Index], int] = field(default=lambda _: 1)
-    whole: list[int] | None = None
-    roomy: bool = False
-    sums: bool = False
-    register: int = 0
-    exact: bool = False
-    back: bool = False
-    transposed: bool = False
-    flat: str | None = None
-
-    @property
-    def flattened(self) -> bool:
-        """True if lanes are elements of the row, all channels of which are computed."""
-        return self.flat is not None and self.flat in self.unroll and self.bounds[self.flat][0] == const(0)
-
-
-def values_of(b: Builder, stage: Stage, buffers: tuple[Buffer, ...]) -> Body:
-    """The body that computes the stage's values into its buffers."""
-
-    def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
-        frames = [evaluator.frame(env) for env in envs]
-        together(evaluator, stage.values, frames)
-        stores = []
-        for env, frame in zip(envs, frames, strict=True):
-            values = [evaluator.value(v, frame) for v in stage.values]
-            for buffer, value in zip(buffers, values, strict=True):
-                at = tuple(env[d] for d in stage.dims)
-                if evaluator.moved is not None:
-                    store_past(b, buffer, at, value, evaluator.moved)
-                elif buffer.channels:
-                    stores.append((buffer, at, value))
-                else:
-                    store(b, buffer, at, value)
-        store_channels(b, stores)
-
-    return body
 
 
 def run(b: Builder, sources: Sources, nest: Nest) -> None:
@@ -376,7 +300,7 @@ def _row(o: _OpenNest) -> None:
         for part in (tail,) if nest.ordered else (head, tail):
             edge(o.part(part))
         return
-    _rest(o, v, nest.estimate(hi - lo + 1 - maximum(minimum(end, hi + 1) - maximum(start, lo), const(0))))
+    _rest(o, v, _left(o, start, end))
 
 
 def _shorter(o: _OpenNest) -> int:
@@ -433,6 +357,17 @@ def _clear(o: _OpenNest, v: _Vectors) -> Interval:
     return start, end
 
 
+def _left(o: _OpenNest, start: Index, end: Index) -> tuple[int, int]:
+    """The points that whole vectors between `start` and `end` are expected to leave of a row, and the vectors that
+    these fit in."""
+    align, (_, lanes, lo, hi) = o.align, o.row
+    begin = divide(maximum(start, lo) + (align - 1), align).scaled(align)
+    stop = divide(minimum(end, hi + 1) - lanes, align).scaled(align) + lanes
+    row, head, tail = (o.nest.estimate(x) for x in (hi - lo + 1, begin - lo, hi + 1 - stop))
+    ends = (head, tail) if head + tail + lanes <= row else (row,)
+    return sum(ends), sum(-(-n // lanes) for n in ends)
+
+
 def _is_worth_blocks(o: _OpenNest, start: Index, end: Index) -> bool:
     """True if whole vectors from `start` up to `end` are expected to leave as many points as a vector has lanes."""
     _, lanes, lo, hi = o.row
@@ -456,15 +391,15 @@ def _whole_vectors(o: _OpenNest, v: _Vectors) -> None:
         b.emit(Loop(v.counter, begin, end, step, v.body, seen=seen))
 
 
-def _rest(o: _OpenNest, v: _Vectors, wide: int) -> None:
-    """The points of a row that its whole vectors leave, of which `wide` are expected where constraints do not hold."""
+def _rest(o: _OpenNest, v: _Vectors, left: tuple[int, int]) -> None:
+    """The points of a row that its whole vectors leave, so many as are expected and the vectors that these fit in."""
     b, nest, (_, lanes, lo, hi) = o.b, o.nest, o.row
     from_, to = (sym(name) for name in v.names[2:])
     skip = (from_, to)
     if nest.whole is not None and not (v.constraints or nest.once or v.given) and o.align == 1 and v.past is None:
         nest.whole.append(lanes)
         return
-    if wide * MOST_OF_ROW >= nest.estimate(hi - lo + 1) and not nest.once and v.constraints:
+    if v.constraints and not nest.once and _are_worth_vectors(o, *left):
         _edges(o, skip)
         return
     with b.condition() as scalars:
@@ -474,6 +409,21 @@ def _rest(o: _OpenNest, v: _Vectors, wide: int) -> None:
         b.emit(If((hi - lo + from_ - to,), (Apart(tuple(scalars), seldom=True),)))
     else:
         b.scopes[-1].statements.extend(scalars)
+
+
+def _are_worth_vectors(o: _OpenNest, points: int, vectors: int) -> bool:
+    """True if so many vectors whose lanes clamp on their own take fewer instructions than so many points one by one."""
+    b, estimate = o.b, o.nest.estimate
+    if points <= vectors:
+        return False
+    with b.trial():
+        with b.condition() as clamped:
+            made = _clamped(o, None)
+        with b.condition() as scalars:
+            _scalars(o, None)
+    loops = [s for s in (*clamped, *scalars) if isinstance(s, Loop)]
+    vector, *point = [executed(s.body, b.vectors.register_bytes, estimate) for s in loops]
+    return made and vectors * vector < points * point[0]
 
 
 def _edges(o: _OpenNest, skip: Ends | None) -> None:

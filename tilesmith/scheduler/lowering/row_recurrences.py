@@ -19,8 +19,9 @@ from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
-from tilesmith.scheduler.lowering.loop_nest import Nest, run
+from tilesmith.scheduler.lowering.loop_nest import run
 from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.nest import Nest
 
 NARROWER = 4
 """Part of a vector of memory that those are which rows begin and end with, or as short as there are."""

@@ -25,7 +25,8 @@ from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.estimates import Estimates
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
-from tilesmith.scheduler.lowering.loop_nest import Nest, run, values_of
+from tilesmith.scheduler.lowering.loop_nest import run
+from tilesmith.scheduler.lowering.nest import Nest, values_of
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.lowering.row_room import begins_rows

@@ -18,8 +18,9 @@ from tilesmith.scheduler.ir.pipeline.types import BOOL
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Places
-from tilesmith.scheduler.lowering.loop_nest import Nest, run
+from tilesmith.scheduler.lowering.loop_nest import run
 from tilesmith.scheduler.lowering.memory import load, store
+from tilesmith.scheduler.lowering.nest import Nest
 from tilesmith.scheduler.lowering.prefetches import ask_for
 from tilesmith.scheduler.lowering.transposition import transposed
 

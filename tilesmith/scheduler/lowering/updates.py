@@ -36,8 +36,9 @@ from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 from tilesmith.scheduler.lowering.evaluation import Sources
 from tilesmith.scheduler.lowering.expressions import Evaluator
 from tilesmith.scheduler.lowering.interleaved_channels import layouts, pixels_along
-from tilesmith.scheduler.lowering.loop_nest import Body, Nest, run
+from tilesmith.scheduler.lowering.loop_nest import run
 from tilesmith.scheduler.lowering.memory import load, store_channels
+from tilesmith.scheduler.lowering.nest import Body, Nest
 from tilesmith.scheduler.lowering.prefetches import Ahead
 from tilesmith.scheduler.lowering.row_recurrences import Follower, run_recurrence
 from tilesmith.scheduler.lowering.transposed_scans import RowNest, run_transposed, values_read
