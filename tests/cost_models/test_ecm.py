@@ -393,8 +393,13 @@ def test_edges_of_rows_cost_their_own_code_for_their_share_of_the_points() -> No
         sums = (("f32", Operations(add=adds)),)
         return terms(counts(work(operations=sums, edges=edges)), platform)["in core"]
 
-    edges = Edges(0.25, (("f32", Operations(add=100)),), (Transfer("aligned", 4, 1.0),))
-    assert time(20, edges) == pytest.approx(0.75 * time(20) + 0.25 * time(100))
+    operations, loads = (("f32", Operations(add=100)),), (Transfer("aligned", 4, 1.0),)
+    whole = Edges(0.25, 0.25, operations, loads)
+    assert time(20, whole) == pytest.approx(0.75 * time(20) + 0.25 * time(100))
+    overlapping = Edges(0.25, 0.5, operations, loads)
+    assert time(20, overlapping) == pytest.approx(0.75 * time(20) + 0.5 * time(100), rel=1e-3)
+    points = [time(20, Edges(0.01, steps, operations, loads)) for steps in (0.01, 0.5, 1.0)]
+    assert points[0] < points[1] == points[2]  # one by one where that is less
 
 
 def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_arithmetic() -> None:

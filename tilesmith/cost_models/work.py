@@ -92,9 +92,12 @@ class Before(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The `share` of the points of a stage where clamps are at work, and the operations and loads of one there."""
+    """The edges of the rows of a stage, which whole vectors without clamps leave: the operations and loads of a point
+    there. They are this `share` of its points, and vectors take so many `steps` for them, as a share of all, where they
+    are not computed one by one; or in the loop of the output, where edges are no loop of their own, so many a row."""
 
     share: float
+    steps: float
     operations: tuple[tuple[str, Operations], ...]
     loads: tuple[Transfer, ...]
 
@@ -176,7 +179,7 @@ class Work(NamedTuple):
     `reused`; those of long reductions have `sums` in registers. Several rows that it stores at once outside of the
     group are `together` with those that it loads. Where updates run by other lanes than what comes `before` them, this
     is apart from the other operations, loads and stores. Or all of these are of its values, and `passes` are its
-    updates. Where clamps are at work in a good part of its rows, other code computes these `edges`.
+    updates. Where whole vectors without clamps leave a part of its rows, other code computes these `edges`.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.

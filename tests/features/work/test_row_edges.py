@@ -26,28 +26,33 @@ def work_of(value: str, boundary: str = "repeat_edge") -> Work:
 
 
 @pytest.mark.parametrize(
-    ("value", "share"),
+    ("value", "points", "vectors"),
     [
-        ("image(2 * x, y) + image(2 * x + 1, y)", 1 / 2),
-        ("halved(x, y)", 1 / 2),
-        ("halved(min(x, 30), y)", 33 / 64),
-        ("halved(x - 16, y)", 1 / 2),
-        ("halved(50 - x, y)", 1 / 2),
-        ("select(x < 20, image(min(x, 19), y), image(max(x - 20, 0), y))", 1.0),
+        ("image(2 * x, y) + image(2 * x + 1, y)", 32, 4),
+        ("halved(x, y)", 32, 4),
+        ("halved(min(x, 30), y)", 33, 5),
+        ("halved(x - 16, y)", 32, 4),
+        ("halved(50 - x, y)", 32, 5),
+        ("select(x < 20, image(min(x, 19), y), image(max(x - 20, 0), y))", 64, 8),
+        ("image(x - 1, y) + image(x + 1, y)", 2, 2),
+        ("image(x - 9, y)", 9, 2),
+        ("image((x - 9) // 2, y)", 10, 2),
+        ("image(x // 16 * 16 + 15 - x % 16, y)", 32, 4),
     ],
 )
-def test_edges_are_where_a_clamp_is_at_work(value: str, share: float) -> None:
+def test_edges_are_what_whole_vectors_that_clamp_nothing_leave(value: str, points: int, vectors: int) -> None:
     edges = work_of(value).edges
     assert edges is not None
-    assert edges.share == share
+    assert edges.share == points / WIDTH
+    assert edges.steps == vectors * 8 / WIDTH
 
 
 @pytest.mark.parametrize(
     "value",
-    ["image(x - 1, y) + image(x + 1, y)", "image(x, 2 * y)", "image(clamp(x + image(x, y) % 64, 0, 63), y)"],
-    ids=["narrow", "across rows", "at a place that data says"],
+    ["image(x, y)", "image(x, 2 * y)", "image(clamp(x + image(x, y) % 64, 0, 63), y)"],
+    ids=["a point", "across rows", "at a place that data says"],
 )
-def test_rows_that_are_nearly_all_middle_have_no_edges_of_their_own(value: str) -> None:
+def test_rows_without_clamps_have_no_edges(value: str) -> None:
     assert work_of(value).edges is None
 
 
@@ -69,3 +74,9 @@ def test_indices_of_edges_are_operations_of_each_vector() -> None:
     edges = work_of("image(x + 32, y)").edges
     assert edges is not None
     assert dict(edges.operations)["i32"].select > 0
+
+
+def test_places_that_begin_anew_in_blocks_are_lane_by_lane() -> None:
+    edges = work_of("image(x // 4 * 4 + 2 - x % 4, y)").edges
+    assert edges is not None
+    assert {t.way for t in edges.loads} == {"alone"}

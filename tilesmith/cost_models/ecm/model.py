@@ -401,12 +401,13 @@ def _both(a: float, b: float) -> float:
 
 def _ends(works: list[Work]) -> Amount:
     """Steps of a row with stages in registers in which vectors may leave it: the first, the last, and those in which
-    windows fill."""
+    windows fill; or those of its edges, where these are wider."""
     steps = [w.steps / largest(w.rows, 1.0) for w in works if w.in_output]
     most = steps[0]
     for n in steps[1:]:
         most = largest(most, n)
-    return 2.0 + most - steps[-1]
+    wide = [w.edges.steps for w in works if w.in_output and w.edges is not None and not w.edges.share]
+    return largest(2.0 + most - steps[-1], smallest(max(wide, default=0.0), most))
 
 
 def _times(work: Work, works: list[Work]) -> float:

@@ -70,12 +70,19 @@ def step(work: Work, m: Machine) -> Step:
 
 
 def _with_edges(work: Work, edges: Edges, m: Machine) -> Step:
-    """A step of a row, on average of its middle and of its edges."""
+    """A step of a row, on average of its middle and of its edges, which vectors or scalars compute; or what a step at
+    the ends takes more, where edges are no loop of their own."""
     inside = step(work, m)
     outside = step(work._replace(operations=edges.operations, loads=edges.loads, reused=()), m)
+    cycles, alone = max(outside.arithmetic, outside.transfers), work.lanes * outside.single
+    if not edges.share:
+        return replace(inside, near=max(0.0, cycles - max(inside.arithmetic, inside.transfers)))
+    there = [n * edges.steps for n in (outside.arithmetic, outside.transfers, outside.instructions)]
+    if edges.share * alone < edges.steps * cycles:
+        instructions = alone / m.parameters.scalar_cycles
+        there = [n * edges.share for n in (alone, 0.0, instructions)]
     each = inside.arithmetic, inside.transfers, inside.instructions
-    there = outside.arithmetic, outside.transfers, outside.instructions
-    mean = [a + edges.share * (b - a) for a, b in zip(each, there, strict=True)]
+    mean = [a * (1.0 - edges.share) + b for a, b in zip(each, there, strict=True)]
     return replace(inside, arithmetic=mean[0], transfers=mean[1], instructions=mean[2])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, inf
+from math import ceil, floor, gcd, inf
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Edges, Transfer
@@ -19,10 +19,8 @@ from tilesmith.scheduler.features.work import l1_transfers
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
-from tilesmith.scheduler.ir.pipeline.expressions import Call, Const, Expr, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Const, Expr, walk
 
-MOST_OF_ROW = 8
-"""Edges are wide that are expected to be one part in so many of a row."""
 IN_ROWS = ("aligned", "unaligned", "strided", "shared", "near")
 """Ways of loads that follow a row."""
 
@@ -50,21 +48,35 @@ def _known_edges(facts: Facts) -> dict[object, Edges | None]:
 
 
 def edges_of_rows(group: RunningGroup, name: str, run: Run) -> Edges | None:
-    """The edges of a stage's rows that are wide enough to be computed by vectors of their own, whose lanes clamp one by
-    one, at the estimates; None where there are none. In a loop that stages share they are what is near."""
+    """The edges of a stage's rows, at the estimates: what whole vectors leave in which no lane is clamped; None where
+    they leave nothing. Where stages share a loop they are steps of it."""
     facts, reads = group.facts, group.reads[name]
-    if run.row is None or run.lanes == 1 or name in group.one_loop or facts.stages[name].updates:
+    if run.row is None or run.lanes == 1 or facts.stages[name].updates:
         return None
-    known, key = _known_edges(facts), (name, run, reads, reads.side_by_side)
+    in_loop = name in group.one_loop
+    known, key = _known_edges(facts), (name, run, reads, reads.side_by_side, in_loop)
     if key not in known:
-        share = _share(facts, name, reads, run)
-        known[key] = _edges(group, name, run, share) if share * MOST_OF_ROW >= 1 else None
+        points, steps = _left(facts, name, reads, run)
+        extent = facts.stages[name].extent(run.row)
+        share, part = (0.0, steps) if in_loop else (points / extent, steps * run.lanes / extent)
+        known[key] = _edges(group, name, run, share, part) if points else None
     return known[key]
 
 
-def _share(facts: Facts, name: str, reads: Effective, run: Run) -> float:
-    """The share of the points of a stage's rows where a clamp is at work, of its own or of a stage that is inline."""
+def _left(facts: Facts, name: str, reads: Effective, run: Run) -> tuple[float, float]:
+    """The points of a row that whole vectors leave, and how many vectors these take."""
     assert run.row is not None
+    whole, lanes, align = facts.stages[name], run.lanes, _blocks(facts, name, reads, run).align
+    lo, extent = whole.region[whole.dims.index(run.row)]
+    first, last = _inside(facts, name, reads).get(run.row, (-inf, inf))
+    begin = -(-max(first, lo) // align) * align
+    end = (min(last + 1, lo + extent) - lanes) // align * align + lanes
+    ends = (begin - lo, lo + extent - end) if end - begin >= lanes else (extent,)
+    return float(sum(ends)), float(sum(ceil(n / lanes) for n in ends))
+
+
+def _inside(facts: Facts, name: str, reads: Effective) -> Mapping[str, Ends]:
+    """The places where no clamp is at work, of a stage's own or of a stage that is inline."""
     clear: dict[str, dict[str, Ends]] = {}
     for stage in reads.with_inlined(name):
         clear[stage] = dict(_clear(facts, stage).places)
@@ -72,11 +84,56 @@ def _share(facts: Facts, name: str, reads: Effective, run: Run) -> float:
             for dim, span, data in zip(facts.stages[a.producer].dims, a.spans, a.data, strict=True):
                 if span.var is not None and span.known and not data and dim in clear.get(a.producer, {}):
                     _narrow(clear[stage], span, clear[a.producer][dim])
-    whole = facts.stages[name]
-    lo, extent = whole.region[whole.dims.index(run.row)]
-    first, last = clear[name].get(run.row, (-inf, inf))
-    inside = max(0.0, min(last, lo + extent - 1) - max(first, lo) + 1)
-    return 1.0 - (inside / extent if inside >= run.lanes else 0.0)
+    return clear[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """What vectors of a row begin at multiples of, so that quotients and remainders in indices have the same shape in
+    all of them; and the stages that are read at such places, or whose readers are."""
+
+    align: int
+    read: frozenset[str]
+
+
+def _blocks(facts: Facts, name: str, reads: Effective, run: Run) -> _Blocks:
+    assert run.row is not None
+    rates: dict[str, set[tuple[str, int]]] = {name: {(run.row, 1)}}
+    align, read = 1, set[str]()
+    for stage in reversed(reads.with_inlined(name)):
+        read |= {a.producer for a in accesses(facts.definitions[stage])} if stage in read else set()
+        for dim, rate in sorted(rates.get(stage, ())):
+            for to, index, span, producer in _places(facts, stage):
+                needed = [_needed(rate * by, k, run.lanes) for by, k in _divided(index, dim)]
+                align, read = max(align, *needed, 1), read | ({producer} if needed else set())
+                if span.var == dim and span.known and span.rate == int(span.rate):
+                    rates.setdefault(producer, set()).add((to, int(rate * span.rate)))
+    return _Blocks(align, frozenset(read))
+
+
+def _places(facts: Facts, stage: str) -> Iterator[tuple[str, Expr, Span, str]]:
+    """The indices of what a stage reads that are not made of data, each with the dim of the producer."""
+    for a in accesses(facts.definitions[stage]):
+        for place in zip(facts.stages[a.producer].dims, a.access.indices, a.spans, a.data, strict=True):
+            if not place[-1]:
+                yield *place[:3], a.producer
+
+
+def _divided(index: Expr, dim: str) -> Iterator[tuple[int, int]]:
+    """The rates at which a dim moves the operands of quotients and remainders in an index, and by what these divide."""
+    env = {dim: variable(dim)}
+    for e in walk(index):
+        if isinstance(e, Binary) and e.op in ("//", "%") and isinstance(e.right, Const) and e.right.value > 0:
+            span = span_of(e.left, env)
+            if span.var == dim and span.rate == int(span.rate):
+                yield int(span.rate), int(e.right.value)
+
+
+def _needed(rate: int, k: int, lanes: int) -> int:
+    """The multiples at which vectors begin whose lanes, `rate` apart, are divided by `k` alike: fewer than lanes where
+    a step goes on by whole ones, all lanes where a vector lies in one of them; 1 where nothing helps."""
+    align = k // gcd(rate, k)
+    return align if lanes % align == 0 else lanes if k % (lanes * abs(rate)) == 0 else 1
 
 
 def _clear(facts: Facts, name: str) -> _Clear:
@@ -133,25 +190,26 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
     places[span.var] = max(known[0], first), min(known[1], last)
 
 
-def _edges(group: RunningGroup, name: str, run: Run, share: float) -> Edges:
+def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float) -> Edges:
     """The code of a point at the edges: rows side by side are loops there, and share nothing but where they read."""
     facts, members, stages = group.facts, group.members, group.facts.stages
     alone, loads, turns = point_alone(members, name, group.reads[name]), list[Transfer](), 0.0
     turned = {p for n in alone.with_inlined(name) for p in _clear(facts, n).turned}
+    apart = turned | _blocks(facts, name, alone, run).read
     for read in alone.reads:
         for t in l1_transfers.loads(members, read, run, group.registers, 1):
-            loads.append(_at_edge(t, read.producer in turned))
+            loads.append(_at_edge(t, read.producer in apart))
             turns += t.times if t.way in IN_ROWS and read.producer in turned else 0.0
     typed = together([(1.0, stages[name].typed), *((n, stages[p].typed) for p, n in alone.executed.items())])
     each = 1.0 / group.reads[name].side_by_side
     places = Operations(select=sum(of.index for _, of in typed) * each, divide=turns * each)
-    return Edges(share, together([(1.0, typed), (1.0, (("i32", places),))]), tuple(loads))
+    return Edges(share, steps, together([(1.0, typed), (1.0, (("i32", places),))]), tuple(loads))
 
 
-def _at_edge(t: Transfer, turned: bool) -> Transfer:
+def _at_edge(t: Transfer, apart: bool) -> Transfer:
     """The load of what vectors take from a row, at its edges: neighbours are a vector that may leave the row; others,
-    and those whose places turn back, each lane alone."""
+    and those whose places turn back, or begin anew in blocks, each lane alone."""
     if t.way not in IN_ROWS:
         return t
-    near = t.way in ("aligned", "unaligned") and not turned
+    near = t.way in ("aligned", "unaligned") and not apart
     return Transfer("clamped" if near else "alone", t.bytes, t.times)
