@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from support.native import Region
+from support.machines import here
+from support.native import Region, build, call, source_of
 from support.places import assert_computes, assert_exact, document, inferred
 
 from tilesmith.scheduler.errors import DocumentError
 from tilesmith.scheduler.frontends.document.document import load
+from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 REGION: Region = ((0, 64), (0, 48))
 IMAGE = {"image": "uint8", "table": {"dims": ["i"], "type": "int32"}}
@@ -90,3 +94,41 @@ def test_a_chain_of_hundreds_of_stages_is_looked_at_without_recursion() -> None:
         }
     )
     assert inferred(of, ((0, 64),), {}, {})["image"] == ((0, 64 + 399),)
+
+
+KINDS = ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior", "constant"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("of_stage", [False, True])
+def test_a_boundary_bounds_what_is_read_at_any_place(kind: str, of_stage: bool) -> None:
+    domain = [[3, 29], [-5, 23]]
+    edge = {"kind": kind, **({"value": "7"} if kind == "constant" else {})}
+    stages: dict[str, object] = {"moved": "by(x, y) * 2.0"}
+    if of_stage:
+        stages["copy"] = {"value": "image(x, y) + 1", "boundary": {**edge, "domain": domain}}
+    read = "copy" if of_stage else "image"
+    stages["out"] = f"{read}(x + int32(floor(moved(x, y))), int32(moved(x, y)) - 2 * y)"
+    image: dict[str, object] = {"type": "uint8", **({} if of_stage else {"boundary": edge})}
+    pipeline = document(stages, {"image": image, "by": "float32"})
+    rng = np.random.default_rng(3)
+    by = rng.normal(0, 40, (48, 64)).astype(np.float32)
+    for extreme in (np.inf, -np.inf, np.nan, 2.0**30, -(2.0**30)):
+        by[rng.random(by.shape) < 0.1] = extreme
+    pixels = rng.integers(0, 256, (23, 29), dtype=np.uint8)
+    images = {"image": Image(pixels, (3, -5)), "by": Image(by, (0, 0))}
+    expected = interpret(pipeline, images, {}, {"out": REGION})["out"][0]
+    source = source_of(pipeline, autoschedule(pipeline, here(), SearchOptions()).schedule, here())
+    status, got = call(build(source, ("-O1",)), source, pipeline, images, {}, {"out": REGION})
+    assert status == 0
+    np.testing.assert_array_equal(got["out"][0], expected)
+
+
+def test_updates_read_their_own_stage_without_its_boundary() -> None:
+    sums = {
+        "value": "int32(image(x, y))",
+        "updates": [{"domain": {"r": [0, 64]}, "at": ["r", "y"], "value": "sums(sums(r, y), y) + 1"}],
+        "boundary": {"kind": "repeat_edge", "domain": [[0, 64], [0, 48]]},
+    }
+    with pytest.raises(DocumentError, match="unbounded_index"):
+        document({"sums": sums, "out": "sums(x - 1, y)"}, {"image": "uint8"})

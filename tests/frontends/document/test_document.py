@@ -239,7 +239,7 @@ TABLE: list[tuple[str, Callable[[Document], object], str, int | None]] = [
     ("bad_bounds", put("/stages/2/updates/0/domain/rx/1", "i"), "/stages/2/updates/0/domain/rx/1", 1),
     ("empty_range", put("/stages/2/updates/1/domain/r/1", 0), "/stages/2/updates/1/domain/r/1", None),
     ("bad_predicate", put("/stages/2/updates/0/where", "rx"), "/stages/2/updates/0/where", 1),
-    ("unbounded_index", put("/stages/0/value", "soft(int32(soft(x, y)), y)"), "/stages/0/value", 6),
+    ("unbounded_index", put("/stages/0/value", "0.5 * image(int32(soft(x, y)), y, 0)"), "/stages/0/value", 13),
     ("unbounded_index", put("/stages/2/updates/0/at/0", "hist(rx)"), "/stages/2/updates/0/at/0", 1),
     # Stages
     ("self_read", put("/stages/0/value", "0.5 + last(x, y - 1)"), "/stages/0/value", 7),

@@ -49,7 +49,8 @@ class _Checker:
             if not self.context.within(where + "/dims", "dims", len(image.dims), self.limits.dims):
                 self.names.broken.add(image.name)
             elif self._declare(where, image.name, callable_=True):
-                self.names.readables[image.name] = Readable(True, tuple(image.dims), (TYPES[image.type],))
+                types, endless = (TYPES[image.type],), image.boundary is not None
+                self.names.readables[image.name] = Readable(True, tuple(image.dims), types, endless)
         known = [self._declare(where, s.name, callable_=True, stage=True) for where, s in self.shape.stages]
         parsed = [
             stage

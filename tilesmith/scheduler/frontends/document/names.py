@@ -14,11 +14,13 @@ from tilesmith.scheduler.ir.pipeline.value_ends import ValueEnds
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """An input or stage as its readers see it. A type is None where it is not known because of an error."""
+    """An input or stage as its readers see it. A type is None where it is not known because of an error. `endless`
+    is one with a boundary, which may be read anywhere."""
 
     is_input: bool
     dims: tuple[str, ...]
     types: tuple[ScalarType | None, ...]
+    endless: bool = False
 
 
 @dataclass(slots=True)

@@ -237,6 +237,8 @@ def check_stage(context: Context, stage: StageSyntax) -> Stage | None:
     storage = tuple(s.storage) if s.storage is not None else dims
     made = Stage(s.name, dims, good_values, good_updates, boundary, storage, s.type is not None)
     context.names.ends.add(made)
+    if boundary is not None:  # not before: updates read the stage as it is
+        context.names.readables[s.name] = Readable(False, dims, types, endless=True)
     return made
 
 

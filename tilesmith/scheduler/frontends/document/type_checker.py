@@ -218,7 +218,7 @@ class Builder(Context):
         for k, arg in enumerate(node.args):
             value = self.results.get(arg)
             if not (type(value) is Var or _is_shift(value)):  # most indices are x or x + 1
-                value = self._index(arg, f"index {k + 1} ({owner.dims[k]!r}) of {name!r}")
+                value = self._index(arg, f"index {k + 1} ({owner.dims[k]!r}) of {name!r}", owner.endless)
             if value is not None and not isinstance(value, int | float | TupleValue):
                 indices.append(value)
         if len(indices) < len(node.args):
@@ -227,8 +227,8 @@ class Builder(Context):
         parts = tuple([None if t is None else Access(name, at, k, t) for k, t in enumerate(owner.types)])
         return parts[0] if len(parts) == 1 else TupleValue(parts, whole=False)
 
-    def _index(self, node: ast.expr, what: str) -> Expr | None:
-        """An int32 whose bounds are provable."""
+    def _index(self, node: ast.expr, what: str, endless: bool = False) -> Expr | None:
+        """An int32 whose bounds are provable; any of what is endless, whose boundary bounds it."""
         value = self.settle(node, self.single(node))
         if value is None:
             return None
@@ -236,7 +236,7 @@ class Builder(Context):
             message = f"{what[0].upper()}{what[1:]} has to be an integer, not {value.type}."
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
-        if not (value.type is INT32 and (isinstance(value, Const) or _of_loops(value))):
+        if not (value.type is INT32 and (endless or isinstance(value, Const) or _of_loops(value))):
             found = place_interval(self.names.ends.index(value))
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):

@@ -161,8 +161,12 @@ def boundary_index(kind: BoundaryKind, i: Array, low: int, extent: int) -> Array
     mirror_image     a b c  ->  c b a|a b c|c b a
     mirror_interior  a b c  ->  b c b|a b c|b a b   (one point: that point)
     constant         like repeat_edge: the reader replaces what lies outside.
+
+    How far a point is from `low` is an int32, and wraps as these do, where it is repeated or mirrored.
     """
     offset = np.asarray(i, np.int64) - low
+    if kind not in ("repeat_edge", "constant"):
+        offset = offset.astype(np.int32).astype(np.int64)
     match kind:
         case "repeat_edge" | "constant":
             inside = np.clip(offset, 0, extent - 1)
