@@ -299,8 +299,7 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
 def _once_for_all(read: Read, unrolled: Mapping[str, int]) -> Read:
     """The read of each point of a stage of which so many along its `unrolled` dims are computed side by side, where all
     of them read the same places: once for all, however far from each other these are."""
-    moving = {s.var for s in read.roughly} | read.data_of | read.floats_of
-    if not unrolled or read.several or not moving.isdisjoint(unrolled) or not all(s.known for s in read.roughly):
+    if not unrolled or read.several or not read.moving.isdisjoint(unrolled) or not all(s.known for s in read.roughly):
         return read
     return read.shared(read.points / prod(unrolled.values()))
 

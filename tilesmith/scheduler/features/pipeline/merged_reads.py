@@ -118,9 +118,15 @@ class ReadMerger:
         evaluated = sum(max(n, self._iterations(a)) for n, a in zip(points, those, strict=True))
         straight = not (data_of or floats_of or rough or self.own) and all(a.definition == 0 for a in those)
         offsets = joined_offsets(each, map(offsets_of, each, points)) if straight else frozenset()
+        moved_by = frozenset(n for a, found in zip(those, each, strict=True) for n in self._unknown(a, found))
         of = (frozenset(data_of), frozenset(floats_of), beside, apart, frozenset(told), orders, loops, evaluated)
         read = Read(producer, spans, sum(points), reuse, looked_up, rough, skipped, bounded, several, computed, *of)
-        return read._replace(offsets=offsets)
+        return read._replace(offsets=offsets, moved_by=moved_by)
+
+    def _unknown(self, a: StageAccess, spans: tuple[Span, ...]) -> frozenset[str]:
+        """The stage's dims that indices are made of whose spans are not known."""
+        used = (names for names, span in zip(a.used, spans, strict=True) if not span.known)
+        return frozenset[str]().union(*used) & frozenset(self.stage.dims)
 
     def _apart(self, producer: str, those: list[StageAccess], points: list[float]) -> float:
         """The share of the points of accesses that are read beside no other in memory."""
@@ -291,8 +297,11 @@ def _by_place(found: Iterable[StageAccess]) -> Iterable[StageAccess]:
 def _step(index: Expr, dim: str) -> tuple[int, float] | None:
     """Rate of an index along a dim, inside of a clamp, and the steps after which a remainder begins anew or a quotient
     goes on; None where it follows no line as a rule."""
-    while isinstance(index, Call) and index.function == "clamp":
-        index = index.args[0]
+    while isinstance(index, Call) and index.function in ("clamp", "min", "max"):
+        moving = [p for p in index.args if any(isinstance(e, Var) and e.name == dim for e in walk(p))]
+        if index.function != "clamp" and len(moving) != 1:
+            break
+        index = index.args[0] if index.function == "clamp" else moving[0]
     match index:
         case Var(name=name) | Binary(op="+" | "-", left=Var(name=name), right=Const()):  # as most of them
             return int(name == dim), inf

@@ -55,7 +55,8 @@ class Read(NamedTuple):
     iterations of loops inside of a point that share nothing of what they read; those that do not differ in a place read
     it again, and `skipped` is less than 0. `evaluated`: how often one point would compute the producer inline: in each
     iteration of a loop, whether it moves there or not, and written out once for each element. `offsets` has the
-    elements of one point, however many points share them.
+    elements of one point, however many points share them. `moved_by`: the dims that indices are made of whose spans are
+    not known.
     """
 
     producer: str
@@ -77,6 +78,17 @@ class Read(NamedTuple):
     loops: float = 1.0
     evaluated: float = 0.0
     offsets: Offsets = frozenset()
+    moved_by: frozenset[str] = frozenset()
+
+    @property
+    def moving(self) -> frozenset[str]:
+        """All dims by which the places differ."""
+        known = {s.var for s in self.roughly if s.var is not None}
+        return self.data_of | self.floats_of | self.moved_by | known
+
+    def is_unknown_along(self, row: str | None) -> bool:
+        """True if nobody knows how far apart neighbours along `row` read: by it, and by no span of it."""
+        return row in self.moved_by and all(s.var != row for s in self.roughly)
 
     @property
     def executed(self) -> float:
@@ -119,7 +131,9 @@ def each_way(reads: Iterable[Read]) -> Iterator[Read]:
             continue
         part = 1 - read.executed / sum(points for _, points in read.several)
         for spans, points in read.several:
-            yield read._replace(spans=spans, rough=(), points=points, skipped=points * part, several=())
+            yield read._replace(
+                spans=spans, rough=(), points=points, skipped=points * part, several=(), moved_by=frozenset()
+            )
 
 
 def crossing(reads: Iterable[Read]) -> Iterator[Read]:
@@ -159,6 +173,7 @@ def together(a: Read, b: Read) -> Read:
         orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
         loops=max(a.loops, b.loops),
         offsets=joined_offsets((a.spans, b.spans), (a.offsets, b.offsets)),
+        moved_by=a.moved_by | b.moved_by,
     )
 
 
@@ -196,6 +211,8 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         for here, before in ((read.data_of, via.data_of), (read.floats_of, via.floats_of))
     )
     looked_up, computed = not data_of.isdisjoint(along), not floats_of.isdisjoint(along)
+    moved_by = {d for name in read.moved_by for d in _dims_of(own[name], via)}
+    moved_by |= {d for s in read.spans if s.var is not None for d in _dims_of(own[s.var], via) if not own[s.var].known}
     skipped, bounded = points - executed, read.bounded and via.bounded
     found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     straight = [d for d, s in zip(dims, via.spans, strict=True) if s.var is not None and s.var in along]
@@ -220,8 +237,16 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
         loops=max(read.loops, via.loops, via.executed if long else 1.0),
         orders=joined((*via.orders, *(o._replace(dim=followed[o.dim]) for o in read.orders if o.dim in followed))),
         offsets=_offsets_through(read, via, dims),
+        moved_by=frozenset(moved_by),
     )
     return found.at_most(found.distinct)
+
+
+def _dims_of(span: Span, read: Read) -> frozenset[str]:
+    """The dims by which a dim that a stage reads moves, of which `span` is one of the read's."""
+    if span.known:
+        return frozenset(() if span.var is None else (span.var,))
+    return read.moved_by
 
 
 def composed(spans: tuple[Span, ...], own: dict[str, Span]) -> tuple[Span, ...]:

@@ -16,7 +16,7 @@ from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
 from tilesmith.scheduler.analysis.access_functions import Span, compose
 from tilesmith.scheduler.features.groups.fusion_group import Follows, Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Counter, by_dim, later_tiles
-from tilesmith.scheduler.features.groups.incremental_footprint import ONE, Motion
+from tilesmith.scheduler.features.groups.incremental_footprint import ONE, Motion, slides
 from tilesmith.scheduler.features.groups.loop_nest import Axis, Line, Nest
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.pipeline.reads import Read, crossing
@@ -203,6 +203,8 @@ class Traffic:
             sliding = name != output and counter.nest.intra(dim) < store
             if lines:
                 motion = counter.motions[name][dim] if read is None else counter.through(name, read, dim)
+                if motion is None and read is not None and read.moved_by and len(lines) == 1:
+                    motion = slides(lines[0])  # along the longest dim that an index is made of
                 pad = shape.pad if dim == shape.along else 0.0
                 later = counter.later(name, dim, read)
                 factors.append(self._factor(axis, lines, shape.windows[dim], motion, pad, later))

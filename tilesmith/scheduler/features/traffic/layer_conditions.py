@@ -236,7 +236,8 @@ class Layers:
                     elements = elements * (abs(float(span.rate)) * length + float(span.width))
                 else:
                     windows *= span.extent(1)
-            if read.computed and not any(s.known and s.var == run.row for s in read.roughly):
+            computed = read.computed and not any(s.known and s.var == run.row for s in read.roughly)
+            if computed or read.is_unknown_along(run.row):
                 elements = length  # each point at places of its own
             windows = min(windows, max(1.0, read.points))
             size = _step_bytes(producer, read, run.row, facts.line_bytes)

@@ -55,7 +55,8 @@ def loads(
     along = read.beside if read.beside is not None and read.beside[:2] == (run.row, producer.storage[0]) else None
     if along is not None and along.period > 2 * run.lanes:  # of shorter ones the spans say as much
         return _beside(along, size, times, run.lanes)
-    apart = run.row in read.data_of | read.floats_of  # rows of pixels run along another dim than memory
+    told = run.row in read.data_of | read.floats_of  # rows of pixels run along another dim than memory
+    apart = told or read.is_unknown_along(run.row)
     if read.looked_up or read.computed or apart or (producer.storage and not spans_of[producer.storage[0]].known):
         if _is_pixels(members, producer):
             return (Transfer("pixels", size, times, producer.extents[-1]),)
