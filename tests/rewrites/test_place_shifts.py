@@ -47,6 +47,9 @@ def text(value: str) -> str:
         ("a(x & -1, y >> 0)", "a(x, y)"),
         ("a((x + 3) >> 1 & 1, y)", "a((x + 3) // 2 % 2, y)"),
         ("select(x & 1 == 0, x, y)", "select(x % 2 == 0, x, y)"),
+        ("a(select(x % 2 == 0, x // 2 - 1, x // 2 + 1), y)", "a(x // 2 - 1 + x % 2 * 2, y)"),
+        ("a(select(x & 1 == 1, x // 2, x // 2 - 1), y)", "a(x // 2 - 1 + x % 2, y)"),
+        ("a(x, select(y % 2 != 0, y - 1, y + 3 - 2))", "a(x, y + 3 - 2 + y % 2 * -2)"),
     ],
 )
 def test_places_have_quotients(written: str, found: str) -> None:
@@ -54,7 +57,18 @@ def test_places_have_quotients(written: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["a(x & 5, y)", "a(x & -6, y)", "a(x, y) >> 2", "a(x, y) & 7", "a(x >> (y & 5), y)", "a(x << 31, y)"]
+    "value",
+    [
+        "a(x & 5, y)",
+        "a(x & -6, y)",
+        "a(x, y) >> 2",
+        "a(x, y) & 7",
+        "a(x >> (y & 5), y)",
+        "a(x << 31, y)",
+        "a(select(x % 2 == 0, x, x // 2), y)",
+        "a(select(x % 4 == 0, x, x + 1), y)",
+        "select(x % 2 == 0, x, x + 1)",
+    ],
 )
 def test_data_other_masks_and_other_counts_stay(value: str) -> None:
     (stage,) = pipeline(value).stages

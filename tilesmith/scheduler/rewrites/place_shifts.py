@@ -1,13 +1,24 @@
 """Strength recovery in places: shifts and masks by constants as the products, quotients and remainders that they stand
 for, which are exact of negative numbers, too: `x >> 6` is `x // 64`, `x & 63` is `x % 64`, `x & -64` is `x // 64 * 64`,
-`x & 4` is `x // 4 % 2 * 4`.
+`x & 4` is `x // 4 % 2 * 4`. And choices by the lowest bit: `a(select(x % 2 == 0, x // 2 - 1, x // 2 + 1))` is
+`a(x // 2 - 1 + x % 2 * 2)`.
 """
 
 from __future__ import annotations
 
 from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, BinaryOp, Const, Expr, map_children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    Select,
+    map_children,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, rewritten
 
 _OPERATORS = frozenset(("<<", ">>", "&"))
@@ -15,8 +26,11 @@ _OPERATORS = frozenset(("<<", ">>", "&"))
 
 def with_quotients(stage: Stage) -> Stage:
     """`stage`, where what is made of dims, variables of reductions and numbers has no shifts by constants, and no masks
-    of bits that follow each other; the stage itself where nothing changes."""
-    return rewritten(stage, _inside, _inside) if any(e.op in _OPERATORS for e in parts(stage, Binary)) else stage
+    of bits that follow each other, and where no index chooses by a remainder of 2 between places that are a constant
+    apart; the stage itself where nothing changes."""
+    if any(e.op in _OPERATORS for e in parts(stage, Binary)):
+        stage = rewritten(stage, _inside, _inside)
+    return rewritten(stage, _read, _read) if parts(stage, Select) and parts(stage, Access) else stage
 
 
 def _inside(e: Expr) -> Expr:
@@ -41,3 +55,33 @@ def _with(op: BinaryOp, e: Expr, n: int) -> Expr:
     if n == 1 and op != "%":
         return e
     return Binary(op, e, Const(n, e.type), e.type)
+
+
+def _read(e: Expr) -> Expr:
+    """`e`, where indices have sums for choices by the lowest bit."""
+    return map_children(e, _place if isinstance(e, Access) else _read)
+
+
+def _place(e: Expr) -> Expr:
+    e = map_children(e, _place)
+    match e:
+        case Select(condition=Compare(op="==" | "!=", left=Binary(op="%", right=Const(value=2)) as bit)) if (
+            e.type.kind == "int" and bit.type == e.type and isinstance(e.condition.right, Const)
+        ):
+            if e.condition.right.value not in (0, 1):
+                return e
+            is_zero = (e.condition.right.value == 0) == (e.condition.op == "==")
+            at_zero, at_one = (e.if_true, e.if_false) if is_zero else (e.if_false, e.if_true)
+            (place, n), (other, m) = _apart(at_zero), _apart(at_one)
+            if place == other and not any(isinstance(part, Access) for part in walk(place)):
+                return Binary("+", at_zero, _with("*", bit, m - n), e.type)
+    return e
+
+
+def _apart(e: Expr) -> tuple[Expr, int]:
+    """`e` without the constants that are added to it, and their sum."""
+    n = 0
+    while isinstance(e, Binary) and e.op in ("+", "-") and isinstance(e.right, Const):
+        n += int(e.right.value) if e.op == "+" else -int(e.right.value)
+        e = e.left
+    return e, n

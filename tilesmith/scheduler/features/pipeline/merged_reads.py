@@ -99,7 +99,7 @@ class ReadMerger:
                 floats_of |= floats
                 told |= {(d, name) for name in said | floats}
         looked_up, computed = not data_of.isdisjoint(along_memory), not floats_of.isdisjoint(along_memory)
-        indices = [i for a in those for i in a.access.indices] if looked_up else []
+        indices = [i for a in those for i in a.access.indices] if data_of else []
         bounded = not any(isinstance(e, InputBound) for i in indices for e in outside_indices(i))
         points = [self._points(a) for a in those]
         several = () if all(s.known for s in spans) or looked_up else alike(zip(each, points, strict=True))

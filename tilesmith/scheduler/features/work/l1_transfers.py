@@ -124,7 +124,8 @@ def _is_pixels(members: Members, producer: StageFacts) -> bool:
 
 def _table(producer: StageFacts, read: Read, run: Run) -> int:
     """Number of parts of a table of bytes in which data tells the place and vectors look up all at once; else 0."""
-    if not (read.looked_up and read.bounded and producer.bytes_per_point == 1 and run.lanes >= FEWEST):
+    told = read.looked_up or run.row in read.data_of
+    if not (told and read.bounded and producer.bytes_per_point == 1 and run.lanes >= FEWEST):
         return 0
     if not producer.storage:
         return 0
