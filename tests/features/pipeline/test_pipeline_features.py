@@ -136,3 +136,19 @@ def test_vectors_run_along_parts_of_sums_and_past_the_channels_of_pixels(
         "estimates": {"out": [[0, 4], [0, 480]]},
     }
     assert gather(normalise(load(document))).stages["out"].row == along
+
+
+@pytest.mark.parametrize("index", ["max(min(x + 100 * y, 4799), 0)", "x + 100 * y"])
+def test_steps_of_an_index_of_several_dims_are_those_inside_of_its_clamps(index: str) -> None:
+    document = {
+        "format": 1,
+        "name": "flat",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["i"]}],
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": f"a({index})"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 40], [0, 48]]},
+    }
+    (read,) = gather(normalise(load(document))).stages["out"].reads
+    assert read.beside is not None
+    assert read.beside[:3] == ("x", "i", 1)
+    assert read.moved_by == {"x", "y"}

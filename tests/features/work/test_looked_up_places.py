@@ -163,6 +163,28 @@ def test_rows_of_pixels_gather_where_data_moves_them_whatever_is_fastest_in_memo
         assert loads(members, read, Run(row, 8), frozenset(), 1)[0].way == way
 
 
+def test_tables_that_pixels_look_up_are_tables_along_the_row_that_vectors_run_along() -> None:
+    document = {
+        "format": 1, "name": "levels",
+        "inputs": [
+            {"name": "luma", "type": "uint8", "dims": ["x", "y"]},
+            {"name": "curve", "type": "uint8", "dims": ["i"]},
+        ],
+        "stages": [
+            {
+                "name": "out", "dims": ["x", "y", "c"], "storage": ["c", "x", "y"],
+                "value": "curve(luma(x, y)) + uint8(c)",
+            },
+        ],
+        "outputs": ["out"], "estimates": {"out": [[0, 64], [0, 64], [0, 3]]},
+    }  # fmt: skip
+    found = gather(normalise(load(document)))
+    (read,) = (r for r in found.stages["out"].reads if r.producer == "curve")
+    members = members_of(found, "out", ("out",))
+    for row, way in (("x", "table"), ("c", "uniform")):
+        assert loads(members, read, Run(row, 16), frozenset(), 1)[0].way == way
+
+
 def test_places_that_do_not_move_along_the_memory_of_an_inlined_stage_move_along_its_readers() -> None:
     document = {
         "format": 1, "name": "sliced",
