@@ -30,7 +30,7 @@ def with_quotients(stage: Stage) -> Stage:
     apart; the stage itself where nothing changes."""
     if any(e.op in _OPERATORS for e in parts(stage, Binary)):
         stage = rewritten(stage, _inside, _inside)
-    return rewritten(stage, _read, _read) if parts(stage, Select) and parts(stage, Access) else stage
+    return rewritten(stage, _read, _read) if parts(stage, Select) else stage
 
 
 def _inside(e: Expr) -> Expr:
@@ -65,15 +65,18 @@ def _read(e: Expr) -> Expr:
 def _place(e: Expr) -> Expr:
     e = map_children(e, _place)
     match e:
-        case Select(condition=Compare(op="==" | "!=", left=Binary(op="%", right=Const(value=2)) as bit)) if (
-            e.type.kind == "int" and bit.type == e.type and isinstance(e.condition.right, Const)
-        ):
-            if e.condition.right.value not in (0, 1):
-                return e
-            is_zero = (e.condition.right.value == 0) == (e.condition.op == "==")
-            at_zero, at_one = (e.if_true, e.if_false) if is_zero else (e.if_false, e.if_true)
-            (place, n), (other, m) = _apart(at_zero), _apart(at_one)
-            if place == other and not any(isinstance(part, Access) for part in walk(place)):
+        case Select(
+            condition=Compare(
+                op="==" | "!=" as op,
+                left=Binary(op="%", right=Const(value=2)) as bit,
+                right=Const(value=0 | 1 as of),
+            ),
+            if_true=one,
+            if_false=other,
+        ) if e.type.kind == "int" and bit.type == e.type:
+            at_zero, at_one = (one, other) if (of == 0) == (op == "==") else (other, one)
+            (place, n), (same, m) = _apart(at_zero), _apart(at_one)
+            if place == same and not any(isinstance(part, Access) for part in walk(place)):
                 return Binary("+", at_zero, _with("*", bit, m - n), e.type)
     return e
 
