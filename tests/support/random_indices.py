@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    walk,
 )
 from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, INT64, UINT8, UINT16, ScalarType
 
@@ -109,7 +110,8 @@ class Indices:
 
 
 def value_of(e: Expr, at: Values, data: Random) -> int:
-    """The value at the variables and symbols `at`; data is drawn anew at every read, from its whole range."""
+    """The value at the variables and symbols `at`; data is drawn anew at every read, from its whole range, and so are
+    conditions that depend on variables."""
 
     def rec(node: Expr) -> int:
         return value_of(node, at, data)
@@ -131,8 +133,10 @@ def value_of(e: Expr, at: Values, data: Random) -> int:
         case Cast():
             n = rec(e.operand)
             return min(max(n, e.type.min), e.type.max) if e.saturate else wrapped(n, e.type)
-        case Select():
-            return rec(e.if_true) if data.random() < 0.5 else rec(e.if_false)
+        case Select(condition=Compare(left=left, right=right)):
+            moves = any(isinstance(n, Var) for n in walk(e.condition))
+            taken = data.random() < 0.5 if moves else rec(left) < rec(right)
+            return rec(e.if_true) if taken else rec(e.if_false)
         case Call(function="clamp"):
             v, lo, hi = (rec(a) for a in e.args)
             return max(min(v, hi), lo)

@@ -161,6 +161,8 @@ BITS = [
     lambda a, b: hl.extract_bits(hl.UInt(8), hl.cast(hl.UInt(16), a), 3), lambda a, b: hl.rounding_shift_left(a, 1),
     lambda a, b: hl.concat_bits([hl.cast(hl.UInt(8), a), hl.cast(hl.UInt(8), b)]),
     lambda a, b: hl.rounding_shift_left(a, b % 4 - 2 if a.type().is_int() else 1),
+    lambda a, b: hl.rounding_shift_right(a, b % 4 - 2 if a.type().is_int() else 1),
+    lambda a, b: hl.rounding_shift_right(a, hl.cast(hl.Int(a.type().bits()), -3)),
     lambda a, b: hl.widening_shift_left(a, hl.cast(hl.UInt(a.type().bits()), 3)),
     lambda a, b: hl.select(hl.cast(hl.Bool(), a & 1), a, ~b ^ a),
 ]  # fmt: skip
@@ -186,7 +188,7 @@ FLOATS = [
     lambda a: hl.reinterpret(hl.Float(a.type().bits()), hl.reinterpret(hl.Int(a.type().bits()), a) + 1),
     lambda a: hl.div_round_to_zero(hl.cast(hl.Int(32), a * -50), 7),
     lambda a: hl.log(a + 1), lambda a: hl.pow(a, 1.5), lambda a: a % 0.3, lambda a: a**3,
-    lambda a: hl.lerp(a, a + 1, 0.3),
+    lambda a: hl.lerp(a, a + 1, 0.3), lambda a: hl.lerp(a, a - 1, hl.cast(hl.UInt(8), a * 60)),
     lambda a: hl.cast(hl.UInt(8), a * 60), lambda a: hl.hypot(a, 2), lambda a: hl.atan2(a, 0.4),
     lambda a: hl.select(hl.is_nan(a) | hl.is_inf(a) | ~hl.is_finite(a), 1, 2), lambda a: hl.min(a, a.type().max()),
 ]  # fmt: skip
@@ -225,6 +227,39 @@ def test_a_func_that_is_updated_stays_one_where_it_lies_as_it_is_read() -> None:
     out[x, y] = total[x, y] + 1.0
     out.set_estimates([(0, 20), (0, 10)])
     assert [s.name for s in from_halide(out).pipeline.stages] == ["total", "out"]
+
+
+def test_an_rfactor_whose_parts_do_not_divide_the_domain() -> None:
+    """Halide promises that its variables lie in the domain, and a condition keeps the promise."""
+    image, r, w = hl.ImageParam(hl.Int(32), 2, "image"), hl.RDom([(0, 43)], "r"), hl.Var("w")
+    total, outer, inner = hl.Func("total"), hl.RVar("outer"), hl.RVar("inner")
+    total[y] = 0
+    total[y] += image[r, y]
+    total.update(0).split(r, outer, inner, 8).rfactor([(inner, w)])
+    case = Case([total], {image: picture(np.int32, 9, 43)}, [[(0, 9)]])
+    imported = from_halide(total)
+    assert len(imported.pipeline.stages) == 2
+    alike(interpreted(imported, case), case.realised())
+
+
+def test_images_with_a_boundary_are_read_where_data_says() -> None:
+    """As a warp by a field of vectors does: the boundary condition bounds the place."""
+    image, field = hl.ImageParam(hl.UInt(8), 2, "image"), hl.ImageParam(hl.Float(32), 2, "field")
+    near = hl.BoundaryConditions.mirror_interior(image)
+    at = hl.cast(hl.Int(32), hl.floor(field[x, y] * 9))
+    images = {image: picture(np.uint8, 11, 17), field: picture(np.float32, 11, 17)}
+    case = Case([one(near[x + at, y - at], x, y, estimates=False)], images, [[(0, 17), (0, 11)]])
+    alike(interpreted(from_halide(case.outputs), case), case.realised())
+
+
+def test_values_of_params_are_those_of_their_types() -> None:
+    image, a, b = hl.ImageParam(hl.Float(32), 1, "image"), hl.Param(hl.Float(32), "a", 0.1), hl.Param(hl.UInt(8), "b")
+    a.set_range(hl.f32(-0.3), hl.f32(1e30))
+    imported = from_halide(one(image[x] * a + b))
+    found = {p.name: (p.default, p.min, p.max) for p in imported.pipeline.params}
+    assert found == {
+        "a": (float(np.float32(0.1)), float(np.float32(-0.3)), float(np.float32(1e30))), "b": (None, None, None),
+    }  # fmt: skip
 
 
 def test_storage_tuples_and_names() -> None:

@@ -112,6 +112,48 @@ def test_unprovable_indices(index: str) -> None:
     assert problem.hint
 
 
+IDIOMS = {
+    "rounding_shift_right(a_uint16(x, y), 8)": (0, 256),
+    "mul_shift_right(a_uint16(x, y), a_uint16(x, y), 24)": (0, 255),
+    "rounding_halving_add(U, 9)": (5, 132),
+    "sat_add(U, 200)": (200, 255),
+    "sat_sub(U, 200)": (0, 55),
+    "31 - count_leading_zeros(int32(a_uint16(x, y)) + 1)": (0, 16),
+}
+
+
+@pytest.mark.parametrize(("index", "ends"), IDIOMS.items(), ids=str)
+def test_idioms_of_integers_have_their_own_ends(index: str, ends: tuple[int, int]) -> None:
+    (value,) = load(document(written(index))).stage("f").values
+    assert isinstance(value, Access)
+    assert interval(value.indices[0]) == Interval(*ends)
+
+
+@pytest.mark.parametrize("index", ["I", "x + I", "int32(F)", "tied - int32(F * 9)", "I // 2", "U"])
+def test_what_has_a_boundary_is_read_at_any_place(index: str) -> None:
+    written_ = document(written(index))
+    written_["inputs"][-1]["boundary"] = {"kind": "repeat_edge"}
+    assert load(written_)
+
+
+def test_places_beyond_int32_are_none_even_where_there_is_a_boundary() -> None:
+    written_ = document(written("a_int64(x, y)"))
+    written_["inputs"][-1]["boundary"] = {"kind": "repeat_edge"}
+    with pytest.raises(DocumentError, match="no bounds can be proved"):
+        load(written_)
+
+
+def test_a_stage_reads_itself_without_its_boundary() -> None:
+    """The boundary is what readers see: updates write and read at places with bounds."""
+    written_ = document("x")
+    written_["stages"][0] |= {
+        "value": "lut(x)", "boundary": {"kind": "repeat_edge", "domain": [[0, 9], [0, 9]]},
+        "updates": [{"domain": {}, "at": ["x", "y"], "value": f"f({written('I')}, y)"}],
+    }  # fmt: skip
+    with pytest.raises(DocumentError, match="no bounds can be proved"):
+        load(written_)
+
+
 def test_the_error_names_what_it_depends_on() -> None:
     for index, message, hint in (
         ("a_int32(x, y) + free", "depends on the values of 'a_int32'", "clamp(..., lo, hi)"),
@@ -195,7 +237,8 @@ class Sample:
         integer_ops = ["+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>", "neg", "~"]
         names = ["min", "max", "clamp", "abs", "absd", "mux", "lerp", "select", "cast", "sat"]
         float_ops = ["+", "-", "*", "/", "//", "neg", "floor", "sin", "round"]
-        integer_calls = ["halving_add", "rounding_halving_add", "sat_add", "**"]
+        integer_calls = ["halving_add", "rounding_halving_add", "sat_add", "sat_sub", "**"]
+        integer_calls += ["rounding_shift_right", "mul_shift_right", "count_leading_zeros"]
         op = self.draw(st.sampled_from(names + (float_ops if type_.is_float else integer_ops + integer_calls)))
         match op:
             case "neg":
@@ -208,7 +251,10 @@ class Sample:
                 return Binary(op, a, b, type_)
             case "clamp":
                 return Call("clamp", (a, b, self.leaf(type_)), type_)
-            case "abs" | "floor" | "sin" | "round":
+            case "rounding_shift_right" | "mul_shift_right":
+                count = Const(self.draw(st.integers(0, type_.bits - 1)), type_)
+                return Call(op, (a, count) if op == "rounding_shift_right" else (a, b, count), type_)
+            case "abs" | "floor" | "sin" | "round" | "count_leading_zeros":
                 return Call(op, (a,), type_)
             case "mux":
                 return Call("mux", (self.leaf(INT32), a, b), type_)

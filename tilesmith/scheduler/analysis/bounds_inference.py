@@ -22,9 +22,12 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Binary,
     Call,
     Cast,
+    Compare,
+    CompareOp,
     Const,
     Expr,
     InputBound,
+    Logical,
     ParamRef,
     Reduce,
     RVar,
@@ -35,11 +38,15 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import bits_of, rounded
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Pipeline, Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.ir.pipeline.value_bounds import Leaf
 
 Interval = tuple[Index, Index]
 Box = tuple[Interval, ...]
+
+_NOWHERE = 1 << 34
+"""Beyond all coordinates: intervals from there to its negative are empty, whatever they are moved by, and joined with
+others they leave these as they are."""
 
 
 def bound_symbol(image: str, which: str, dim: str) -> str:
@@ -86,7 +93,7 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             lo, hi = interval_of(e.operand, env)
             return hi.scaled(-1) - 1, lo.scaled(-1) - 1
         case Select():
-            return interval_hull(interval_of(e.if_true, env), interval_of(e.if_false, env))
+            return _chosen(e, env)
         case Binary() if e.type.is_integer:
             return _wrapped(_binary(e, env), e.type)
         case Call(function="min", args=(a, b)):
@@ -122,6 +129,52 @@ def interval_of(e: Expr, env: Mapping[str, Interval]) -> Interval:
             add_domain(e.domain, inner)
             return interval_of(e.body, inner)
     return _of_data(e, env)
+
+
+def _chosen(e: Select, env: Mapping[str, Interval]) -> Interval:
+    """Bounds of a choice: of the side that is taken where params and bounds of inputs decide, else of both."""
+    a, b = interval_of(e.if_true, env), interval_of(e.if_false, env)
+    taken = _truth(e.condition, env)
+    if taken is None:
+        return interval_hull(a, b)
+    away, near = (const(1) - taken).scaled(_NOWHERE), taken.scaled(_NOWHERE)
+    return minimum(a[0] + away, b[0] + near), maximum(a[1] - away, b[1] - near)
+
+
+def _truth(e: Expr, env: Mapping[str, Interval]) -> Index | None:
+    """1 where a condition holds and 0 where it does not, if that is known when the code is called."""
+    match e:
+        case ParamRef() if e.type == BOOL:
+            return sym(param_symbol(e.name))
+        case Unary(op="not"):
+            operand = _truth(e.operand, env)
+            return None if operand is None else const(1) - operand
+        case Logical():
+            left, right = _truth(e.left, env), _truth(e.right, env)
+            if left is None or right is None:
+                return None
+            return minimum(left, right) if e.op == "and" else maximum(left, right)
+        case Compare() if e.left.type.is_integer and all(isinstance(n, _KNOWN) for n in walk(e)):
+            (al, ah), (bl, bh) = interval_of(e.left, env), interval_of(e.right, env)
+            return _compared(e.op, al, bl) if al == ah and bl == bh else None
+    return None
+
+
+_KNOWN = (ParamRef, InputBound, Const, Binary, Unary, Cast, Compare, Call)
+"""Parts of what is the same for all points."""
+
+
+def _compared(op: CompareOp, a: Index, b: Index) -> Index:
+    match op:
+        case "<" | ">":
+            less = b - a if op == "<" else a - b
+            return minimum(maximum(less, const(0)), const(1))
+        case "<=" | ">=":
+            return const(1) - _compared(">" if op == "<=" else "<", a, b)
+        case "==":
+            return const(1) - _compared("!=", a, b)
+        case "!=":
+            return maximum(_compared("<", a, b), _compared(">", a, b))
 
 
 def _of_symbol(name: str, env: Mapping[str, Interval]) -> Interval:
@@ -172,18 +225,23 @@ def _of_type(t: ScalarType) -> Interval:
 
 
 def _wrapped(interval: Interval, t: ScalarType) -> Interval:
-    """The interval of arithmetic in `t`: all of the type where it may wrap. Places are int32 and int64; those that
-    are made of bounds do not wrap."""
+    """The interval of arithmetic in `t`: all of the type where it may wrap, but for what is known when the code is
+    called. Places are int32 and int64; those that are made of bounds do not wrap."""
     lo, hi = interval
     if lo.is_const and hi.is_const:
         return interval if t.min <= lo.const and hi.const <= t.max else _of_type(t)
-    return interval if t.kind == "int" and t.bits >= 32 else _of_type(t)
+    if t.kind == "int" and t.bits >= 32:
+        return interval
+    if lo == hi and t.bits <= 32:
+        place = modulo(lo - t.min, const(1 << t.bits)) + t.min
+        return place, place
+    return _of_type(t)
 
 
 def _cast(e: Cast, env: Mapping[str, Interval]) -> Interval:
     lo, hi = interval_of(e.operand, env)
     outer, inner = e.type, e.operand.type
-    if outer.min <= inner.min and inner.max <= outer.max:
+    if inner.max <= outer.max and (outer.min <= inner.min or _not_negative(e.operand)):
         return lo, hi
     if e.saturate:
         return (
@@ -210,6 +268,11 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
                 return (lo, hi) if bl.const >= 0 else (hi, lo)
             if bl == bh:  # one divisor, of whatever sign: quotients are in order, or in reverse
                 return interval_hull((divide(al, bl),) * 2, (divide(ah, bl),) * 2)
+            if bl.is_const and bl.const > 0:
+                low, high = [divide(al, d) for d in (bl, bh)], [divide(ah, d) for d in (bl, bh)]
+                return minimum(*low), maximum(*high)
+            if _not_negative(e.right):  # no quotient is larger than the dividend, and by 0 gives 0
+                return minimum(al, const(0)), maximum(ah, const(0))
             # a divisor of at least 1 in size never makes a value larger
             most = maximum(maximum(ah, al.scaled(-1)), const(0))
             return most.scaled(-1), most
@@ -362,11 +425,6 @@ def _at_least_one(leaf: Leaf) -> values.Interval:
     if isinstance(leaf, InputBound) and leaf.which == "extent":
         return values.Interval(1, values.RUNTIME)
     return values.leaf_interval(leaf)
-
-
-_NOWHERE = 1 << 34
-"""Beyond all coordinates: intervals from there to its negative are empty, whatever they are moved by, and joined with
-others they leave these as they are."""
 
 
 def _unless_empty(interval: Interval, domain: tuple[RVar, ...], env: Mapping[str, Interval]) -> Interval:

@@ -236,7 +236,8 @@ class Builder(Context):
             message = f"{what[0].upper()}{what[1:]} has to be an integer, not {value.type}."
             self.problem("type_error", message, node, "convert with int32(...)")
             return None
-        if not (value.type is INT32 and (endless or isinstance(value, Const) or _of_loops(value))):
+        anywhere = endless and INT32.min <= value.type.min and value.type.max <= INT32.max
+        if not (anywhere or (value.type is INT32 and (isinstance(value, Const) or _of_loops(value)))):
             found = place_interval(self.names.ends.index(value))
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):

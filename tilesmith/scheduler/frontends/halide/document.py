@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -308,7 +309,7 @@ class _Drafting:
         values = self._values(func, d, translator, place)
         entry: dict[str, Any] = {"domain": {ours: self._ends(translator, loop) for ours, loop in domain}}
         if d.predicate is not None:
-            entry["where"] = to_text(translator.expr(d.predicate), tuples=self._tuples)
+            entry["where"] = to_text(translator.expr(_without_promises(d.predicate)), tuples=self._tuples)
         entry["at"] = [to_text(a, tuples=self._tuples) for a in at]
         return {**entry, "value": values_to_text(values, types, self._tuples)}
 
@@ -397,6 +398,15 @@ def _where_defined(d: Definition) -> Definition:
         both = condition if d.predicate is None else Node("and", HALIDE_BOOL, (d.predicate, condition))
         d = replace(d, values=(value,), predicate=both)
     return d
+
+
+def _without_promises(condition: Node) -> Node:
+    """The condition of an update without promises of Halide that its variables lie in their domain: it is the condition
+    that keeps the promise, as that of an `rfactor` of parts that do not divide the domain."""
+    while condition.name == "promise_clamped":
+        condition = condition.args[0]
+    args = tuple(_without_promises(a) for a in condition.args)
+    return condition if all(map(operator.is_, args, condition.args)) else replace(condition, args=args)
 
 
 def _put(found: dict[str, list[list[int]]], name: str, spans: Iterable[tuple[int | None, int | None]]) -> None:

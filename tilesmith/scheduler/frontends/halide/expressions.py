@@ -315,7 +315,10 @@ def _wide_shift(op: BinaryOp) -> Built:
 def _lerp(a: Sequence[Expr], t: ScalarType) -> Expr:
     if t == BOOL:
         raise Inexpressible("lerp() of bools")
-    return Call("lerp", tuple(a), t)
+    zero, one, weight = a
+    if t.is_float and weight.type.is_integer:
+        weight = Binary("/", _cast(weight, t), Const(float(weight.type.max), t), t)
+    return Call("lerp", (zero, one, weight), t)
 
 
 def _halving_sub(a: Sequence[Expr], t: ScalarType) -> Expr:
@@ -383,6 +386,18 @@ def _rounding_shift_left(a: Sequence[Expr], t: ScalarType) -> Expr:
         return Binary("<<", a[0], count, t)
     back = Call("rounding_shift_right", (a[0], Unary("-", count, count.type)), t)
     return Select(Compare("<", count, Const(0, count.type)), back, Binary("<<", a[0], count, t), t)
+
+
+def _rounding_shift_right(a: Sequence[Expr], t: ScalarType) -> Expr:
+    """A negative count is a shift to the left, which wraps."""
+    count = a[1]
+    if isinstance(count, Const) and int(count.value) < 0:
+        return Binary("<<", a[0], Const(-int(count.value), t), t)
+    right = Call("rounding_shift_right", (a[0], _small(count, t)), t)
+    if isinstance(count, Const) or count.type.kind == "uint":
+        return right
+    left = Binary("<<", a[0], Unary("-", count, count.type), t)
+    return Select(Compare("<", count, Const(0, count.type)), left, right, t)
 
 
 def _exponentials(x: Expr, op: BinaryOp) -> Expr:
@@ -484,7 +499,7 @@ _BUILT: dict[str, Built] = {
     "halving_sub": _halving_sub,
     "rounding_halving_add": _call("rounding_halving_add"),
     "sorted_avg": _call("halving_add"),
-    "rounding_shift_right": _call("rounding_shift_right", count=1),
+    "rounding_shift_right": _rounding_shift_right,
     "mul_shift_right": _call("mul_shift_right", count=2),
     "rounding_mul_shift_right": _rounding_mul_shift_right,
     "widening_add": _binary("+"),

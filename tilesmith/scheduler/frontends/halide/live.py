@@ -142,14 +142,19 @@ def _integer(e: Live) -> int | None:
 
 
 def _value(e: Live, t: HalideType) -> int | float | None:
-    """The value of a constant Expr; None of any other, and of one that is not defined."""
-    if not e.defined() or re.search(r"[A-Za-z_]\w*\(", str(e)):
+    """The value of a constant Expr; None of any other, and of one that is not defined. It is read, as evaluating it
+    would start Halide's compiler."""
+    if not e.defined():
         return None
+    hl = import_halide()
+    func = hl.Func("constant")
     try:
-        value: int | float = import_halide().evaluate(e)
-    except import_halide().HalideError:
+        func[()] = e
+        program = read(bytes(hl.serialize_pipeline(hl.Pipeline(func))))
+    except hl.HalideError:
         return None
-    return value if t.code == "float" else int(value)
+    value = program.funcs[program.outputs[0]].definitions[0].values[0].value
+    return value if value is None or t.code == "float" else int(value)
 
 
 __all__ = ["HalideMissing", "Imported", "NotExpressible", "as_pipeline", "from_halide", "funcs_of"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal, TypeAlias
 
 from tilesmith.scheduler.ir.pipeline import expressions
@@ -361,7 +362,32 @@ def _clamp(v: Interval, lo: Interval, hi: Interval) -> Interval:
     return Interval(_any(max, [capped.lo, lo.lo]), _all(max, [capped.hi, lo.hi]))
 
 
+_IDIOMS: dict[str, Callable[..., int]] = {
+    "halving_add": lambda a, b: (a + b) >> 1,
+    "rounding_halving_add": lambda a, b: (a + b + 1) >> 1,
+    "sat_add": lambda a, b: a + b,
+    "sat_sub": lambda a, b: a - b,
+    "rounding_shift_right": lambda a, n: (a + (1 << n >> 1)) >> n,
+    "mul_shift_right": lambda a, b, n: (a * b) >> n,
+}
+"""Idioms of integers, exact, which go one way with each of their operands: their ends are where those of these are."""
+
+
+def _idiom(e: Call, args: list[Interval]) -> Interval | None:
+    """Bounds of an idiom of numbers between known ends; None of any other call."""
+    ends = [a.numeric for a in args]
+    known = [(int(lo), int(hi)) for lo, hi in filter(None, ends)]
+    if e.function not in _IDIOMS or len(known) < len(ends):
+        return None
+    if e.function.endswith("shift_right") and not 0 <= known[-1][0] <= known[-1][1] < e.type.bits * (len(known) - 1):
+        return None
+    values = [_IDIOMS[e.function](*corner) for corner in product(*known)]
+    return Interval(*(max(e.type.min, min(v, e.type.max)) for v in (min(values), max(values))))
+
+
 def _call(e: Call, args: list[Interval]) -> Interval:
+    if (found := _idiom(e, args)) is not None:
+        return found
     # `min(a, b)` is `a if a < b else b`: a NaN goes on only where it is the second operand.
     nan = e.type.is_float and UNBOUNDED in args[1:]
     match e.function:
@@ -392,6 +418,9 @@ def _call(e: Call, args: list[Interval]) -> Interval:
             return Interval(-2, 2)
         case "random":
             return Interval(0, 1)
+        case "count_leading_zeros" if isinstance(args[0].lo, int) and args[0].lo >= 0:
+            most = args[0].hi if isinstance(args[0].hi, int) else e.type.max
+            return Interval(e.type.bits - most.bit_length(), e.type.bits - args[0].lo.bit_length())
         case "popcount" | "count_leading_zeros" | "count_trailing_zeros":
             return Interval(0, e.type.bits)
         case _:
