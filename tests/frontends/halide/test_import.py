@@ -297,6 +297,13 @@ def test_everything_that_cannot_be_expressed_is_named() -> None:
         assert part in text
 
 
+def test_an_expression_that_is_nested_too_deeply_is_named() -> None:
+    e = hl.Expr(x)
+    for k in range(2000):
+        e = e * 3 + k
+    assert "an expression of the Func deep is nested too deeply: make Funcs" in obstacles(one(e, name="deep"))[0]
+
+
 def test_requirements_of_params_are_their_ranges() -> None:
     """Of values and of the pipeline, with constants on either side. What else is required is told."""
     image, step = hl.ImageParam(hl.Float(32), 1, "image"), hl.Param(hl.Int(32), "step", 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.diagnostics import Report, pointer
@@ -236,8 +236,6 @@ def check_stage(context: Context, stage: StageSyntax) -> Stage | None:
     dims = tuple(s.dims)
     storage = tuple(s.storage) if s.storage is not None else dims
     made = Stage(s.name, dims, good_values, good_updates, boundary, storage, s.type is not None)
-    if boundary is not None:
-        context.names.readables[s.name] = replace(context.names.readables[s.name], endless=True)
     context.names.ends.add(made)
     if boundary is not None:  # not before: updates read the stage as it is
         context.names.readables[s.name] = Readable(False, dims, types, endless=True)

@@ -184,7 +184,8 @@ def scalar_type(t: HalideType, node: Node | None = None) -> ScalarType:
         return BOOL
     found = TYPES.get(f"{t.code}{t.bits}") if t.lanes == 1 else None
     if found is None:
-        raise Inexpressible(f"the type {t}", node)
+        hint = "use float32, and convert where the pipeline is called" if t.code in ("float", "bfloat") else None
+        raise Inexpressible(f"the type {t}", node, hint)
     return found
 
 

@@ -144,7 +144,7 @@ def _program(data: bytes) -> HalideProgram:
     major = version.partition(".")[0]
     if not major.isdigit() or int(major) not in VERSIONS:
         raise BadBuffer(f"pipelines of Halide {version or '?'} are not known, only of {', '.join(map(str, VERSIONS))}")
-    funcs = [_func(t) for t in table.tables(0)]
+    funcs = [_whole(t) for t in table.tables(0)]
     return HalideProgram(
         version=version,
         funcs={f.name: f for f in funcs},
@@ -191,6 +191,14 @@ def _type(table: Table | None) -> HalideType:
     return HalideType(
         _TYPE_CODES[table.integer(0, numbers.Int8Flags)], table.integer(1, numbers.Uint8Flags), table.integer(2)
     )
+
+
+def _whole(t: Table) -> HalideFunc:
+    try:
+        return _func(t)
+    except RecursionError:
+        deep = f"an expression of the Func {t.text(0).partition('$')[0]} is nested too deeply: make Funcs of its parts"
+        raise BadBuffer(deep) from None
 
 
 def _func(t: Table) -> HalideFunc:
