@@ -228,6 +228,22 @@ def test_points_side_by_side_share_their_loop_and_their_loads(n: int, loops: int
     assert len(weights) <= 1
 
 
+def test_chains_of_inline_stages_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 16 reads the one before it three times, as the steps of a maximum do that looks after NaN."""
+    chain = [("m0", "max(f(x + k) for k in range(20))")]
+    for n in range(1, 17):
+        before = f"m{n - 1}(x)"
+        chain.append((f"m{n}", f"select({before} > f(x) or {before} != {before}, {before}, f(x))"))
+    lowered, looked = Lowered(pipeline("m16(x)", *chain)), list[str]()
+    ev = lowered.evaluator
+    monkeypatch.setattr(
+        ev, "inlined_frame", lambda e, frame: (looked.append(e.name), type(ev).inlined_frame(ev, e, frame))[1]
+    )
+    together(ev, lowered.stages["out"].values, [at(lowered, 0), at(lowered, 1)])
+    assert set(looked) == {name for name, _ in chain}
+    assert len(looked) < 200
+
+
 @pytest.mark.parametrize(("reductions", "loops"), [(4, 1), (5, 5)])
 def test_reductions_over_one_domain_share_its_loop_while_registers_last(reductions: int, loops: int) -> None:
     """Two points of each: eight accumulators are in one loop, of ten each reduction has its own."""

@@ -142,8 +142,9 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
     once, and no accumulator waits for another: long ones in as few loops as there are domains, those that are written
     out term by term. `reduced` finds them done."""
     found: dict[object, Job] = {}
+    seen: set[tuple[str, int, tuple[int, ...]]] = set()
     for e in values:
-        _collect(ev, e, frames, found)
+        _collect(ev, e, frames, found, seen)
     groups: dict[tuple[RVar, ...], list[Job]] = {}
     for e, frame in found.values():
         groups.setdefault(e.domain, []).append((e, frame))
@@ -159,7 +160,15 @@ def together(ev: Evaluation, values: Sequence[Expr], frames: list[Frame]) -> Non
                 _in_step(ev, part)
 
 
-def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, Job]) -> None:
+def _collect(
+    ev: Evaluation,
+    e: Expr,
+    frames: list[Frame],
+    found: dict[object, Job],
+    seen: set[tuple[str, int, tuple[int, ...]]],
+) -> None:
+    """Adds the reductions in `e` to `found`. What is inline, by its component and frames, is looked through once: it is
+    `seen` then, however often chains of inline stages read it."""
     match e:
         case Reduce() if in_groups(ev, e, frames[0]) is not None:
             return
@@ -171,11 +180,13 @@ def _collect(ev: Evaluation, e: Expr, frames: list[Frame], found: dict[object, J
             return
         case Access(name=name) if name in ev.sources.inlined:
             inside = {f.number: f for f in (ev.inlined_frame(e, frame) for frame in frames)}
-            if len(frames) > 1:
-                _collect(ev, ev.sources.inlined[name].values[e.component], list(inside.values()), found)
+            key = (name, e.component, tuple(inside))
+            if len(frames) > 1 and key not in seen:
+                seen.add(key)
+                _collect(ev, ev.sources.inlined[name].values[e.component], list(inside.values()), found, seen)
         case _:
             for child in children(e):
-                _collect(ev, child, frames, found)
+                _collect(ev, child, frames, found, seen)
 
 
 def _has_many_terms(ev: Evaluation, e: Reduce) -> bool:
