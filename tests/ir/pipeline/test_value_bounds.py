@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,11 @@ def test_idioms_of_integers_have_their_own_ends(index: str, ends: tuple[int, int
     (value,) = load(document(written(index))).stage("f").values
     assert isinstance(value, Access)
     assert interval(value.indices[0]) == Interval(*ends)
+
+
+def test_functions_of_infinities_have_bounds() -> None:
+    far = Access("far", (), 0, FLOAT32)
+    assert interval(Call("max", (far, far), FLOAT32), lambda _: Interval(0.0, math.inf)) == Interval(0.0, math.inf)
 
 
 @pytest.mark.parametrize("index", ["I", "x + I", "int32(F)", "tied - int32(F * 9)", "I // 2", "U"])

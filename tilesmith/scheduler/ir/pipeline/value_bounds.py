@@ -375,9 +375,8 @@ _IDIOMS: dict[str, Callable[..., int]] = {
 
 def _idiom(e: Call, args: list[Interval]) -> Interval | None:
     """Bounds of an idiom of numbers between known ends; None of any other call."""
-    ends = [a.numeric for a in args]
-    known = [(int(lo), int(hi)) for lo, hi in filter(None, ends)]
-    if e.function not in _IDIOMS or len(known) < len(ends):
+    known = [(a.lo, a.hi) for a in args if isinstance(a.lo, int) and isinstance(a.hi, int)]
+    if e.function not in _IDIOMS or len(known) < len(args):
         return None
     if e.function.endswith("shift_right") and not 0 <= known[-1][0] <= known[-1][1] < e.type.bits * (len(known) - 1):
         return None
