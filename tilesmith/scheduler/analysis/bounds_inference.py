@@ -269,8 +269,7 @@ def _binary(e: Binary, env: Mapping[str, Interval]) -> Interval:
             if bl == bh:  # one divisor, of whatever sign: quotients are in order, or in reverse
                 return interval_hull((divide(al, bl),) * 2, (divide(ah, bl),) * 2)
             if bl.is_const and bl.const > 0:
-                low, high = [divide(al, d) for d in (bl, bh)], [divide(ah, d) for d in (bl, bh)]
-                return minimum(*low), maximum(*high)
+                return minimum(divide(al, bl), divide(al, bh)), maximum(divide(ah, bl), divide(ah, bh))
             if _not_negative(e.right):  # no quotient is larger than the dividend, and by 0 gives 0
                 return minimum(al, const(0)), maximum(ah, const(0))
             # a divisor of at least 1 in size never makes a value larger
