@@ -124,5 +124,6 @@ def test_one_cause_is_told_once() -> None:
     with pytest.raises(NotExpressible) as caught:
         from_halide(out)
     half_too, printed = map(str, caught.value.obstacles)
-    assert half_too == "in16: the type float16, and for the same reason out"
+    remedy = "(use float32, and convert where the pipeline is called)"
+    assert half_too == f"in16: the type float16, and for the same reason out {remedy}"
     assert "out: hl.print in halide_print(stringify(in8(x), ' seen" in printed
