@@ -2,7 +2,7 @@
 
 A stage takes, of one thread,
 
-    in-core     = max(arithmetic, loads and stores of the first level) + starting rows, with their indices, and loops
+    in-core     = arithmetic beside loads and stores of the first level + starting rows, with their indices, and loops
     L2, L3, ... = bytes that layer conditions let through a level, over the level's bandwidth, and what lines wait
                   that no prefetcher has asked for
     memory      = the same beyond the last level, over what memory gives a thread
@@ -337,13 +337,10 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
     waits = _waits_of_loop(works, steps, times, chain, m)
     found: list[Amount] = []
     for w, of, here in zip(works, steps, one_loop, strict=True):
-        cycles = max(of.arithmetic, of.transfers)
         if here and len(beside) > 1 and w.lanes > 1:
             cycles = (of.arithmetic if computes else of.transfers) * waits
         else:
-            if w.sums is not None:  # each load is of the products next to it
-                cycles = _both(of.arithmetic, of.transfers)
-            cycles = _in_window(cycles, w.chain.whole, of.instructions, m)
+            cycles = _in_window(_both(of.arithmetic, of.transfers), w.chain.whole, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
@@ -367,25 +364,28 @@ def waits(counts: GroupCounts, platform: Platform) -> bool:
     m = machine_of(platform)
     works = [s.work._replace(reused=()) for s in counts.stages if s.work is not None]
     steps, times = [step(w, m) for w in works], [_times(w, works) for w in works]
-    cycles, instructions = _loop(works, steps, times, m)
-    return waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > cycles
+    *limits, instructions = _loop(works, steps, times, m)
+    return waiting(counts.work.chain or works[-1].chain.whole, instructions, m) > max(limits)
 
 
 def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], chain: float, m: Machine) -> float:
-    """Factor by which the steps of the stages that share a loop are longer for waiting for one another."""
-    cycles, instructions = _loop(works, steps, times, m)
-    return _in_window(cycles, chain, instructions, m) / cycles if cycles else 1.0
+    """Factor by which the steps of the stages that share a loop are longer than their longer limit, for waiting for one
+    another and for the other limit."""
+    arithmetic, transfers, instructions = _loop(works, steps, times, m)
+    longer = max(arithmetic, transfers)
+    return _in_window(_both(arithmetic, transfers), chain, instructions, m) / longer if longer else 1.0
 
 
-def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> tuple[float, float]:
-    """Cycles of a step of all stages that share the loop of the output, where none waits, and its instructions."""
+def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> tuple[float, float, float]:
+    """Cycles of a step of all stages that share the loop of the output, where none waits, of its arithmetic and of its
+    loads and stores, and its instructions."""
     arithmetic = transfers = instructions = 0.0
     for w, s, n in zip(works, steps, times, strict=True):
         if w.in_output and w.lanes > 1 and not _is_apart(s, n, m):
             arithmetic += s.arithmetic * n
             transfers += s.transfers * n
             instructions += s.instructions * n
-    return max(arithmetic, transfers), instructions
+    return arithmetic, transfers, instructions
 
 
 def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
