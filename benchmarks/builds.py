@@ -12,6 +12,22 @@ from tilesmith.platforms.toolchain import Compiler
 NATIVE = "native"
 """All that the machine has, as `host` describes it."""
 COMPILERS = ("gcc", "clang")
+LIMITS = {
+    "avx2": {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "OPENCV_CPU_DISABLE": "AVX512-SKX",
+        "OPENCV_IPP": "avx2",
+    },
+    "sse4.2": {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "OPENCV_CPU_DISABLE": "AVX,FP16,AVX2,AVX512-SKX",
+        "OPENCV_IPP": "sse42",
+    },
+}
+"""Variables by which libraries take no wider instructions than a build has: NumPy, OpenBLAS, and OpenCV with Intel's
+primitives. Nothing tells onnxruntime."""
 
 
 def instruction_sets() -> tuple[str, ...]:

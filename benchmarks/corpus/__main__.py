@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import contest, halide_peers
-from benchmarks.builds import COMPILERS, NATIVE, instruction_sets
+from benchmarks.builds import COMPILERS, LIMITS, NATIVE, instruction_sets
 from benchmarks.contest import Entry
 from benchmarks.corpus import page
 from benchmarks.corpus.registry import SMALL_SUFFIX, cases, for_reports
@@ -69,14 +69,16 @@ class Judgements:
         return self._records.get(self._key(job, mine))
 
     def judge(self, job: Job, mine: Mapping[str, Any], machine: CpuPlatform) -> dict[str, Any]:
-        """Holds the library to the interpreter and to a library's function (`judge.py`). A random pipeline may have its
-        size in its stages: what is held to the interpreter is then compiled for the small one."""
+        """Holds the library to the interpreter and to a library's function (`judge.py`), which takes no wider
+        instructions than the build where variables can say so. A random pipeline may have its size in its stages: what
+        is held to the interpreter is then compiled for the small one."""
         question = {"pipeline": job.pipeline, "library": mine["library"], "entry": mine["entry"]}
         small = pipeline_of(job.pipeline + SMALL_SUFFIX)
         if small.stages != pipeline_of(job.pipeline).stages:
             source = compile_pipeline(small, machine).source
             question["small"] = str(build(source, machine, contest.BUILD / "everywhere", COMPILE_S).path)
-        environment = os.environ | {"OMP_NUM_THREADS": str(job.threads), "OPENBLAS_NUM_THREADS": str(job.threads)}
+        threads = {"OMP_NUM_THREADS": str(job.threads), "OPENBLAS_NUM_THREADS": str(job.threads)}
+        environment = os.environ | threads | LIMITS.get(job.isa, {})
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.corpus.judge"], input=json.dumps(question) + "\n", text=True,
@@ -91,7 +93,8 @@ class Judgements:
 
     @staticmethod
     def _key(job: Job, mine: Mapping[str, Any]) -> str:
-        return json.dumps([job.pipeline, job.threads, mine.get("library")])
+        limits = LIMITS.get(job.isa)
+        return json.dumps([job.pipeline, job.threads, mine.get("library"), *([limits] if limits else [])])
 
 
 class Peers:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from support.native import build, call
 from support.tools import require_compiler
 
 from benchmarks.corpus import page
+from benchmarks.corpus.__main__ import Judgements
 from benchmarks.corpus.differences import difference
 from benchmarks.corpus.registry import SMALL_SUFFIX, TOPICS, cases, differ_as_the_case_says, for_reports
 from benchmarks.documents import pipeline_of
@@ -105,3 +109,20 @@ def test_the_page_tells_losses_and_what_is_wrong() -> None:
     assert "2 pipelines in builds, 1 of them done" in text
     assert "sobel_gradient, native gcc, threads: 1: reference: 7 of 8 values" in text
     assert "over taco2019 | 1.25" in text.replace("  ", "")
+
+
+@pytest.mark.parametrize(("isa", "blas"), [("avx512", None), ("avx2", "Haswell"), ("native", None)])
+def test_libraries_take_no_wider_instructions_than_the_build(
+    isa: str, blas: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told: list[Mapping[str, str]] = []
+
+    def run(*_: Any, env: Mapping[str, str], **__: Any) -> subprocess.CompletedProcess[str]:
+        told.append(env)
+        return subprocess.CompletedProcess((), 0, "{}", "")
+
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.setattr(subprocess, "run", run)
+    mine = {"library": "library.so", "entry": "entry"}
+    Judgements(tmp_path).judge(Job(NAMES[0], isa, "gcc", 1), mine, here())
+    assert told[0].get("OPENBLAS_CORETYPE") == blas
