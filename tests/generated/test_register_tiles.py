@@ -4,6 +4,7 @@ for the rows that they come to."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from support.machines import machine
@@ -15,8 +16,10 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Tile, Vector
+from tilesmith.scheduler.search.driver import autoschedule
 
 WIDTH, HEIGHT, CHANNELS = 52, 40, 26
+Estimates = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 
 
 def convolution(kind: str = "float32", channels: int = CHANNELS) -> Pipeline:
@@ -31,13 +34,19 @@ def convolution(kind: str = "float32", channels: int = CHANNELS) -> Pipeline:
             ],
             "stages": [{"name": "out", "dims": ["x", "y", "c"], "value": f"sum({terms})"}],
             "outputs": ["out"],
-            "estimates": {
-                "out": [[0, WIDTH], [0, HEIGHT], [0, 8]],
-                "a": [[0, WIDTH + 2], [0, HEIGHT + 2], [0, channels]],
-                "w": [[0, 3], [0, 3], [0, channels], [0, 8]],
-            },
+            "estimates": {name: [*map(list, ends)] for name, ends in estimates(WIDTH, HEIGHT, 8, channels)},
         }
     )
+
+
+def estimates(width: int, height: int, out: int, channels: int = CHANNELS) -> Estimates:
+    """Those of so many points and channels `out` of a convolution."""
+    extents = {
+        "out": (width, height, out),
+        "a": (width + 2, height + 2, channels),
+        "w": (3, 3, channels, out),
+    }
+    return tuple((name, tuple((0, n) for n in of)) for name, of in extents.items())
 
 
 def tiled(lanes: int, points: int = 4) -> Schedule:
@@ -78,3 +87,24 @@ def test_rows_of_the_next_channel_are_asked_for_where_they_are_in_many_pages(cha
     whole = ["(a_0_stride2 + xv_1)", "(a_0_stride2 + xv_1 + 16)"]
     assert asked[:2] == whole[:lines]
     assert len(asked) == 2 * lines, "of whole vectors, and of the shorter one at the end"
+
+
+@pytest.mark.parametrize(("width", "lanes"), [(5, 4), (7, 4), (14, 8)])
+@pytest.mark.parametrize("vector_bytes", [32, 64])
+def test_rows_shorter_than_a_register_have_shorter_vectors(width: int, lanes: int, vector_bytes: int) -> None:
+    """The last layers of networks: the second vector of a row begins where it ends with the row."""
+    pipeline = replace(convolution(), estimates=estimates(width, 14, 32))
+    platform = machine(vector_bytes=vector_bytes)
+    schedule = autoschedule(pipeline, platform).schedule
+    vector = schedule.groups[-1].vector
+    assert vector is not None
+    assert (vector.dim, vector.lanes) == ("x", lanes)
+    source = source_of(pipeline, schedule, platform)
+    library = build(source, vector_bytes=vector_bytes)
+    for w in (3, width, width + 1, 40):
+        regions = {"out": ((1, w), (0, 3), (0, 8))}
+        p = at_regions(pipeline, regions, use_estimates=False)
+        inputs = {n: Image(a, tuple(lo for lo, _ in p.input_regions[n])) for n, a in p.inputs.items()}
+        status, got = call(library, source, pipeline, inputs, {}, regions)
+        assert status == 0
+        assert_right(got, interpret(pipeline, inputs, {}, regions))

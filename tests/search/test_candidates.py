@@ -94,8 +94,10 @@ def test_pareto_keeps_what_is_nowhere_worse() -> None:
     assert pareto(()) == ()
 
 
-@pytest.mark.parametrize(("extent", "rows", "lanes"), [(8, 64, 8), (12, 64, None), (8, 4, None)])
-def test_many_short_rows_are_a_vector_each_and_few_are_none(extent: int, rows: int, lanes: int | None) -> None:
+@pytest.mark.parametrize(("extent", "rows", "lanes"), [(8, 64, 8), (12, 64, 8), (5, 64, 4), (8, 4, None)])
+def test_many_short_rows_have_the_longest_vector_that_they_fill_and_few_have_none(
+    extent: int, rows: int, lanes: int | None
+) -> None:
     output = stage("short", "xy", F("input")(x, y) * 2)
     of = pipeline("rows", [output], {"short": (extent, rows * 8)})
     (group,) = root_schedule(of, machine()).groups
