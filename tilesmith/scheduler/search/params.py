@@ -106,10 +106,11 @@ class Params:
     packed_margin_vectors: int = 16
     """Vectors of a row below which a copy is tried that has its boundary: of longer ones those at the edges, which are
     two at each end, are less than a quarter more."""
-    register_tile_again: float = 0.04
-    """The share of a dim that is computed twice, at most, where it ends within a register tile."""
+    wide_sums_again: float = 0.04
+    """The share of a short row that is computed twice, at most, where vectors of sums are wider than a register."""
     register_tile_sizes: int = 3
-    """Numbers of points of a register tile that are tried for each number of vectors, the largest first."""
+    """Numbers of points of a register tile that divide a dim and are tried for each number of vectors, the largest
+    first."""
     same_tiles: float = 0.03
     """Relative difference of predicted times up to which register tiles are compared as beside other programs."""
     left_of_shared_cache: float = 0.25

@@ -298,7 +298,7 @@ def wide_vector_of(
     lanes = max(sums, min(platform.vector_bytes // narrow, most))
     while lanes > vector.lanes and extent < PARAMS.wide_row_vectors * lanes:
         fills = narrow < 4 and 2 * lanes <= extent  # as bytes would have them in a stage of their own
-        if (lanes <= sums or fills) and -extent % lanes <= PARAMS.register_tile_again * extent:
+        if (lanes <= sums or fills) and -extent % lanes <= PARAMS.wide_sums_again * extent:
             break
         lanes //= 2
     return vector if lanes <= vector.lanes else Vector(vector.dim, lanes)

@@ -109,7 +109,7 @@ def _of_stage(group: RunningGroup, counts: StageCounts) -> StageCounts:
 
 
 def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bool) -> Work:
-    points = points * _told_apart(group, name)
+    points = points * _told_apart(group, name) * _moved_back(group, name)
     rows, steps, singles = vectors_of_rows(group, name, run, points)
     typed, loads, stores, before = point_code(group, name, run)
     if streamed and group.one_loop:  # a vector of memory is put together of two
@@ -170,6 +170,16 @@ def _told_apart(group: RunningGroup, name: str) -> float:
     follows, together = group.members.follows[name], group.reads[group.members.output].apart
     spans = ((n, follows[d]) for d, n in group.reads[name].apart.items())
     return prod(n / s.extent(together[s.var]) for n, s in spans if s.var is not None)
+
+
+def _moved_back(group: RunningGroup, name: str) -> Amount:
+    """The points of an output that tiles of several points side by side compute, over those that there are: the last
+    tile is moved back to end with its dim."""
+    again: Amount = 1.0
+    if name == group.members.output and not group.facts.stages[name].updates:
+        for axis in (group.nest.axes[d] for d in group.reads[name].apart):
+            again = again * (axis.counts * axis.sizes / axis.extent)
+    return again
 
 
 def _asking(group: RunningGroup, name: str, run: Run, points: Amount, work: Work) -> Work:

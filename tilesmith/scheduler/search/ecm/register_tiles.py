@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
 from math import ceil, gcd, inf
 
 from tilesmith.platforms import CpuPlatform, Platform
@@ -96,16 +95,16 @@ def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:
 
 def _points(extent: int, vectors: int, sums: int, near: int, pricing: Pricing) -> list[int]:
     """Points along a dim of which each has so many vectors of so many sums in registers, beside one of each that they
-    share and an element for all lanes: as many as there are registers for, if few of the last tile are computed twice,
-    and as divide the dim, and fewer. Not more than rows that are `near`."""
+    share and an element for all lanes: as many as cut the dim into the fewest tiles that there are registers for, or
+    into one more, and as divide it. Not more than rows that are `near`."""
     most = (pricing.platform.vector_registers - vectors - 1) // (vectors * sums)
     if not 1 <= vectors <= pricing.platform.vector_unit.registers_per_value or most < 2:
         return []
     most = min(most, near)
     divisors = [n for n in range(most, 1, -1) if extent % n == 0][: PARAMS.register_tile_sizes]
-    again = (n for n in range(most, 1, -1) if extent >= n and -extent % n <= PARAMS.register_tile_again * extent)
-    found = sorted({*divisors, *islice(again, 1)}, reverse=True)
-    return found or [n for n in (8, 4, 2) if n <= most and extent >= PARAMS.register_tile_points * n][:1]
+    fewest = -(-extent // most)
+    even = (-(-extent // tiles) for tiles in (fewest, fewest + 1))
+    return sorted({*divisors, *(n for n in even if n > 1)}, reverse=True)
 
 
 def _orders(
