@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from tilesmith.cost_models import Ecm
 from tilesmith.platforms import catalog
 from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.features.schedule_features import predict
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
-from tilesmith.scheduler.ir.schedule.schedule import Group
-from tilesmith.scheduler.rewrites.passes import normalise
+from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Tile, Vector
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search.driver import autoschedule
 
 
@@ -195,3 +197,52 @@ def test_panels_are_as_narrow_as_leave_a_vector_for_the_last_one(columns: int, p
         tile = group.tile("j")
         assert tile is not None
         assert tile.size == panel
+
+
+def test_points_that_are_computed_twice_are_priced() -> None:
+    """The last of six tiles of six channels is moved back over the one before: 31 channels take as long as 36."""
+    platform = catalog.load("i7-6700").model_copy(update={"threads": 1})
+    loops = ("c.inner", "x.inner", "y.inner", "x.outer", "c.outer", "y.outer")
+    tiles = (Tile("x", None), Tile("y", 8), Tile("c", 6))
+    group = Group("f", loops, tiles, None, Vector("x", 16), ("c",), ())
+    schedule = Schedule("convolution", "by hand", (group,))
+    few, whole = (predict(rewrite(convolution((64, 64), 32, n), schedule), platform, Ecm()).total for n in (31, 36))
+    assert few == pytest.approx(whole, rel=0.03)
+
+
+@pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
+def test_a_dim_is_cut_into_as_few_tiles_as_there_are_registers_for(platform: str) -> None:
+    """Of 31 channels, which no number divides."""
+    group = group_of(convolution((128, 128), 48, 31), platform)
+    tile = group.tile("c")
+    assert group.unroll == ("c",)
+    assert tile is not None
+    assert tile.size is not None
+    assert tile.size > 4
+
+
+def test_copies_of_operands_are_made_once_for_all_tiles_where_that_is_cheaper() -> None:
+    """Every tile of channels would make the copy of an image with its margin anew."""
+    taps = "a(x + 4 * p - 4, y + 4 * q - 4, k) * w(p, q, k, c) for k in range(32) for q in range(3) for p in range(3)"
+    zeros = {"kind": "constant", "value": 0}
+    dilated = load(
+        {
+            "format": 1,
+            "name": "dilated",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["x", "y", "k"], "boundary": zeros},
+                {"name": "w", "type": "float32", "dims": ["p", "q", "k", "c"]},
+            ],
+            "stages": [{"name": "f", "dims": ["x", "y", "c"], "value": f"sum({taps})"}],
+            "outputs": ["f"],
+            "estimates": {
+                "a": [[0, 64], [0, 64], [0, 32]],
+                "w": [[0, 3], [0, 3], [0, 32], [0, 32]],
+                "f": [[0, 64], [0, 64], [0, 32]],
+            },
+        }
+    )
+    machine = catalog.load("i7-6700").model_copy(update={"threads": 1})
+    schedule = autoschedule(dilated, machine).schedule
+    assert [g.output for g in schedule.groups] == ["a_for_f", "f"]
+    assert schedule.groups[-1].unroll == ("c",)

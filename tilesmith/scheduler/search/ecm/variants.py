@@ -150,7 +150,8 @@ def explore(q: Question) -> Explored:
 
 
 def _with_packings_that_pay(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
-    """The variant with operands packed of all groups that cost less with them; none where there are no such groups."""
+    """The variant with operands packed of all groups that cost less with them, in these groups and in their own, which
+    are computed once for all tiles; none where there are no such groups."""
     copies = packings(v.search.facts, q.platform)
     if not copies:
         return []
@@ -170,13 +171,18 @@ def _with_packings_that_pay(q: Question, planners: _Planners, v: Variant) -> lis
             if known[key]:
                 paying.update(group.names)
     kept = tuple(p for p in copies if p.packed in paying)
-    if not kept or kept == copies:
-        return [every] if kept else []
-    some = _with_packings(planners, v, kept)
-    for segment in some.search.segments(some.partition):  # as they are in the variant without
-        if segment.output in compared or any(p.packed in segment.names for p in kept):
-            some.search.planner.worked_out(segment)
-    return [some]
+    if not kept:
+        return []
+    some = every if kept == copies else _with_packings(planners, v, kept)
+    packed = {p.packed for p in kept}
+    cut = Partition(some.partition.outputs | packed, some.partition.inlined)
+    apart = replace(some, partition=some.search.settled(cut))
+    near = compared | packed | {s.output for s in some.search.segments(some.partition) if packed & {*s.names}}
+    for of in (some, apart):  # as they are in the variant without
+        for segment in of.search.segments(of.partition):
+            if segment.output in near:
+                of.search.planner.worked_out(segment)
+    return [some, apart]
 
 
 def _with_packings_for_factors(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
