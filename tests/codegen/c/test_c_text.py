@@ -210,4 +210,20 @@ def test_loops_whose_sums_take_most_registers_stay_rolled() -> None:
     code = compile_pipeline(load(PLANES), machine(vector_bytes=32)).source.code
     rolled = re.findall(r"ROLLED\n *for \(int64_t (\w)_", code)
     assert sorted(rolled) == ["q", "r"]
-    assert "ROLLED" not in compile_pipeline(pipelines.load("blur"), machine(vector_bytes=32)).source.code
+    blur = compile_pipeline(pipelines.load("blur"), machine(vector_bytes=32)).source.code
+    assert "ROLLED" not in blur
+    assert "OPAQUE" not in blur
+
+
+@pytest.mark.parametrize(
+    ("channels", "vector_bytes", "loop", "opaque"), [(16, 32, "ROLLED", 7), (60, 64, "ROLLED_ROWS", 0)]
+)
+def test_loops_over_terms_hold_few_addresses(channels: int, vector_bytes: int, loop: str, opaque: int) -> None:
+    """Of a tile of six channels each row of weights, and that of the image, has one pointer, for three terms of a
+    window's row; a tile of twelve has more rows of weights than there are registers for, in a loop over three terms."""
+    document = {**PLANES, "estimates": {**PLANES["estimates"], "out": [[0, 128], [0, 128], [0, channels]]}}
+    document["estimates"]["w"] = [[0, 3], [0, 3], [0, 16], [0, channels]]
+    code = compile_pipeline(load(document), machine(vector_bytes=vector_bytes)).source.code
+    body = code.split(f"{loop}\n")[-1]
+    end = body.index("\n" + " " * (len(body) - len(body.lstrip())) + "}")
+    assert body[:end].count("OPAQUE(") == opaque

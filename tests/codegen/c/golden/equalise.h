@@ -58,6 +58,8 @@ void tilesmith_equalise_release(void);
 #define ONCE static __attribute__((noinline, minsize, unused))
 #define SMALL static __attribute__((noinline, minsize, unused))
 #define ROLLED _Pragma("clang loop unroll(disable)") /* else it loads ahead for all iterations, and spills sums */
+#define ROLLED_ROWS ROLLED
+#define OPAQUE(row) (row)
 #else
 #ifdef __OPTIMIZE__
 #define SELDOM static __attribute__((noinline, cold, optimize("no-tree-slp-vectorize"), unused))
@@ -69,6 +71,9 @@ void tilesmith_equalise_release(void);
 #define SMALL SELDOM
 #endif
 #define ROLLED
+#define ROLLED_ROWS _Pragma("GCC unroll 1") /* else it has the rows of all iterations at once, and spills them */
+/* A row with one pointer: else it may have one for each element that is read of it. */
+#define OPAQUE(row) __extension__({ __typeof__(row) row_ = (row); __asm__("" : "+r"(row_)); row_; })
 #endif
 #ifdef _OPENMP
 #include <omp.h>

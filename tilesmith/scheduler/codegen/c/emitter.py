@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
+from tilesmith.platforms.base import row_addresses
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.elementary_functions import EVERY_LANE, FLOAT_FUNCTIONS
 from tilesmith.scheduler.codegen.c.entry import Entry, header_of, known_names, safe_comment, symbol_names, used_lines
@@ -92,6 +93,7 @@ class _Emitter:
         self.opened = Entry(program, entry, self.symbols, self.operands)
         self.statements = Statements(self.symbols, self.operands)
         self.statements.outputs = frozenset(a.name for a in program.arguments if a.output)
+        self.statements.addresses = row_addresses(program.architecture)
         self.statements.crowded_sums = program.register_bytes * program.carried_vectors / 2
 
     def run(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import inf
@@ -85,6 +86,7 @@ class Statements:
         self.outlined: list[str] = []  # lines of functions of their own
         self.functions = 0  # that there are
         self.inside = 0  # how many of them around what is printed
+        self.opaque: set[str] = set()  # rows that rolled loops read more than once
         self.repeated = RepeatedLoops()
         self.in_structs: set[str] = set()  # registers that are, by then
         self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
@@ -163,7 +165,8 @@ class Statements:
             case Assign():
                 return [f"{s.target.name} = {self._fitted(s.value, s.target)};"]
             case RowPointer():
-                return [f"{self._pointer(s.buffer)}const {s.result} = {self._row(s)};"]
+                row = f"OPAQUE({self._row(s)})" if s.result in self.opaque else self._row(s)
+                return [f"{self._pointer(s.buffer)}const {s.result} = {row};"]
             case Store():
                 return self._store(s)
             case Scatter():
@@ -249,6 +252,7 @@ class Statements:
 
     outputs: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
+    addresses: float = inf  # rows of which a loop has the addresses in registers
     crowded_sums: float = inf  # bytes of sums that leave few registers to a loop
 
     # values ------------------------------------------------------------
@@ -316,7 +320,7 @@ class Statements:
         elif s.parallel:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         elif self._is_rolled(s):
-            lines.append("ROLLED")
+            lines.append(self._rolled(s))
         more = f"{s.var} <= {bare(s.hi)}"
         more = f"UNLIKELY({more})" if s.once else more
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {more}; {advanced(self.symbols, s)}) {{")
@@ -333,6 +337,18 @@ class Statements:
         other as it is. Clang, which unrolls it, loads ahead for all iterations, and spills sums for that."""
         sums = (t for x in s.body if isinstance(x, Assign) and (t := x.target).lanes > 1 and t.type != BOOL)
         return (s.hi - s.lo).is_const and sum(t.lanes * t.type.bytes for t in sums) >= self.crowded_sums
+
+    def _rolled(self, s: Loop) -> str:
+        """The word for such a loop, whose rows are opaque if there are several of one buffer, and it reads several
+        elements of each. Where an iteration has more rows of one buffer than there are registers for addresses, it has
+        no room for those of the next one."""
+        own = [x for x in s.body if isinstance(x, RowPointer)]
+        uses = Counter(name for x in s.body for name in used(x))
+        rows = [*(row for _, row in self.rows_known), *own]
+        most = max(Counter(x.buffer.pointer for x in rows if x.result in uses).values(), default=0)
+        if most > 1:
+            self.opaque |= {x.result for x in own if uses[x.result] > 1}
+        return "ROLLED_ROWS" if most > self.addresses else "ROLLED"
 
     def _numbers(self, s: Loop) -> list[tuple[int, str]]:
         """Ahead of a row of vectors: the numbers of each size of vectors that `exp` takes in it."""
