@@ -7,6 +7,8 @@ DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 DOCS_STAMP := $(VENV)/.installed-docs
 FUZZ_STAMP := $(VENV)/.installed-fuzz
+# What `setup` installs besides the package: extras of pyproject.toml, with commas between them.
+EXTRAS ?= examples
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -26,7 +28,7 @@ $(STAMP): pyproject.toml setup.py editor/package-lock.json
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@
 
 setup-dev: $(DEV_STAMP)  ## what tests, linters and types need besides, for who changes the code
