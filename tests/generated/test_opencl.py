@@ -98,10 +98,10 @@ def test_buffers_of_a_tile_beyond_local_memory_are_in_global_memory() -> None:
         np.testing.assert_array_equal(got["g"][0], expected)
 
 
-@pytest.mark.parametrize("start", range(0, 24, 8))
+@pytest.mark.parametrize("start", [0, 6])
 def test_random_pipelines_compute_what_the_interpreter_does(start: int) -> None:
     """Two of three on a device of many work-items, which has more that can go wrong: each family on both."""
-    for seed in range(start, start + 8):
+    for seed in range(start, start + 6):
         case, shape = random_case(seed), "gpu" if seed % 3 else "cpu"
         vectors = {} if shape == "gpu" else {"vector_bytes": case.vector_bytes}
         source = generate(case.pipeline, case.schedule, device(shape, **vectors))

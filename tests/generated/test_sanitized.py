@@ -21,9 +21,9 @@ def watched() -> dict[str, str]:
     return {**os.environ, **environment(BUILD)}
 
 
-@pytest.mark.parametrize("seeds", [range(12), range(12, 24), range(514, 515)])
+@pytest.mark.parametrize("seeds", [range(12), range(514, 515)])
 def test_random_cases_are_clean(seeds: range) -> None:
-    """Each kind of case twice; of 514 rows are rounded up to vectors, of one lane where there are no others."""
+    """Each kind of case once; of 514 rows are rounded up to vectors, of one lane where there are no others."""
     assert judged_in_children(seeds, "memory") == {}
 
 

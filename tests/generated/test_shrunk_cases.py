@@ -19,7 +19,7 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.schedule.document import to_document
 
 FEW = settings(
-    max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )  # fmt: skip
 
 

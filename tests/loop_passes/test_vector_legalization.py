@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.builds import WIDTHS
 from support.machines import machine
 from support.native import build, call, source_of, widest_vector
 from support.random_cases import random_case
-from support.shipped import scheduled
 
-from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Vector
@@ -91,18 +88,10 @@ WIDER = (128, 256)
 """Bytes of the longest vectors that a machine may be said to have."""
 
 
-@pytest.mark.parametrize(("number", "name"), [*enumerate(pipelines.names())])
-def test_no_vector_of_a_pipeline_is_wider_than_a_register(number: int, name: str) -> None:
-    """Each pipeline for two widths, by one method each, so that each width has pipelines of each method; `compiled`
-    looks at all that tests compile."""
-    for method, register in zip(("taco2019", "default"), (WIDTHS[number % 5], WIDTHS[(number + 2) % 5]), strict=True):
-        code = scheduled(name, machine(vector_bytes=register), method).source.header
-        assert widest_vector(code) <= register
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_no_vector_of_a_random_case_is_wider_than_a_register(seed: int) -> None:
+    """Of machines that nothing is compiled for: `compiled` looks at all that is."""
     case = random_case(seed)
-    for register in (WIDTHS[seed % 5], WIDTHS[(seed + 2) % 5], WIDER[seed % 2]):
-        code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).header
-        assert widest_vector(code) <= register
+    register = WIDER[seed % len(WIDER)]
+    code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).header
+    assert widest_vector(code) <= register

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -71,9 +71,11 @@ class TooLong(Exception):
     """The code is longer than LARGEST_CODE."""
 
 
+@cache
 def random_case(seed: int) -> Case:
-    """A random case, the same for the same seed. Four seeds in a row are pipelines of updates, of whatever the language
-    has, and stencils that slide; of every twelve, four have a schedule that one of the methods makes."""
+    """A random case, the same for the same seed, made once in a process. Four seeds in a row are pipelines of updates,
+    of whatever the language has, and stencils that slide; of every twelve, four have a schedule that one of the methods
+    makes."""
     make = FAMILIES[seed % len(FAMILIES)]
     pipeline = load(make(seed))
     if METHODS[seed // len(FAMILIES) % len(METHODS)] == "planned":

@@ -17,6 +17,7 @@ import pytest
 from support.machines import here, machine
 from support.methods import PAPER_OPTIONS
 from support.native import build, source_of
+from support.shipped import LIGHT
 
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import compile_pipeline
@@ -126,7 +127,7 @@ def test_hashing_does_not_change_the_bytes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", pipelines.names())
+@pytest.mark.parametrize("name", LIGHT)
 def test_the_same_question_has_the_same_bytes_and_nothing_of_the_place_or_the_time_is_in_them(name: str) -> None:
     first, second = (compile_pipeline(pipelines.load(name), machine(), PAPER_OPTIONS) for _ in range(2))
     assert first.source == second.source

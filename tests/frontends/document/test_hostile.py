@@ -322,7 +322,7 @@ _JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), _JSON), min_size=1, max_size=3))
 @pytest.mark.slow
 def test_any_value_anywhere(changes: list[tuple[int, Any]]) -> None:

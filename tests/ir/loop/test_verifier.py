@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from support.machines import machine
-from support.random_cases import random_case
-from support.shipped import lowered
 
-from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.ir.loop.parser import parse_program
 from tilesmith.scheduler.ir.loop.program import Program
 from tilesmith.scheduler.ir.loop.verifier import VerificationError, verify
-from tilesmith.scheduler.ir.pass_manager import AfterEach
-from tilesmith.scheduler.loop_passes.passes import optimize
-from tilesmith.scheduler.lowering import lower
-from tilesmith.scheduler.rewrites.passes import rewrite
 
 HEAD = """
 program "p" {
@@ -147,19 +139,3 @@ def test_what_an_iteration_gives_its_own_place_is_no_race() -> None:
               }}
             }}""")
         )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in pipelines.names() if name != "vdsr"])
-def test_every_pass_leaves_shipped_pipelines_right(name: str) -> None:
-    verify(lowered(name))
-    optimize(lowered(name), AfterEach(lambda _, p: verify(p)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
-def test_every_pass_leaves_random_pipelines_right(seed: int) -> None:
-    case = random_case(seed)
-    program = lower(rewrite(case.pipeline, case.schedule), machine(vector_bytes=case.vector_bytes))
-    verify(program)
-    optimize(program, AfterEach(lambda _, p: verify(p)))
