@@ -41,7 +41,7 @@ OF = {
         scheduler/ir/pipeline/float_bounds: LARGEST_PARAM _LARGEST _SLACK
         scheduler/ir/pipeline/printer: _OR _AND _NOT COMPARE UNARY _POWER ATOM
         scheduler/ir/pipeline/drawing: MOST_NODES _CHARACTER _DEPTH _GAP _HEIGHT _MARGIN
-        scheduler/ir/pipeline/semantics: RANDOM_SEED
+        scheduler/ir/pipeline/semantics: MOST_BITS RANDOM_SEED
         scheduler/ir/schedule/document: FORMAT
         scheduler/lowering/index_vectorization: ANYWHERE
         scheduler/rewrites/expression_rules/conditions: _MANTISSA

@@ -285,11 +285,11 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
         case "abs" if type_.is_float:
             return np.abs(args[0])
         case "abs":
-            return _exactly(lambda a: abs(a), type_, args)
+            return _exactly(np.abs, type_, args)
         case "absd" if type_.is_float:
             return np.abs(np.subtract(args[0], args[1]))
         case "absd":
-            return _exactly(lambda a, b: abs(a - b), type_, args)
+            return _exactly(lambda a, b: np.abs(a - b), type_, args)
         case "lerp":
             return _lerp(args, arg_types, type_)
         case "mux":
@@ -305,7 +305,7 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
             return np.ascontiguousarray(args[0], arg_types[0].numpy).view(type_.numpy).reshape(args[0].shape)
         case _ if function in _IDIOMS:
             idiom = _IDIOMS[function]
-            return _exactly(lambda *numbers: _saturate(idiom(*numbers), type_), type_, args)
+            return _exactly(lambda *numbers: np.minimum(np.maximum(idiom(*numbers), type_.min), type_.max), type_, args)
         case _ if function in _FLOAT_FUNCTIONS:
             return np.asarray(_FLOAT_FUNCTIONS[function](*args))
         case _:
@@ -338,26 +338,29 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-# The integer idioms, on Python's unbounded integers. Each result is then saturated to the result's type.
+# The integer idioms, on arrays of Python's unbounded integers. Each result is then saturated to the result's type.
+
+MOST_BITS = 128
+"""As many shift every integer out, and saturate every type on the way up."""
 
 
-def _rounding_shift_right(a: int, count: int) -> int:
+def _rounding_shift_right(a: Array, count: Array) -> Array:
     """floor(a / 2**count + 1/2); a negative count multiplies by a power of two instead."""
-    if count <= 0:
-        return _shift_up(a, -count)
-    return (a + (1 << (count - 1))) >> count if count <= 128 else 0
+    right = np.minimum(np.maximum(count, 1), MOST_BITS + 1)  # one more: half of it is more than any a
+    return np.where(count > 0, (a + (1 << (right - 1))) >> right, _shift_up(a, -count))
 
 
-def _mul_shift_right(a: int, b: int, count: int) -> int:
+def _mul_shift_right(a: Array, b: Array, count: Array) -> Array:
     """floor(a * b / 2**count); a negative count multiplies by a power of two instead."""
-    return (a * b) >> min(count, 128) if count >= 0 else _shift_up(a * b, -count)
+    right = np.minimum(np.maximum(count, 0), MOST_BITS)
+    return np.where(count >= 0, (a * b) >> right, _shift_up(a * b, -count))
 
 
-def _shift_up(a: int, count: int) -> int:
-    return a << min(count, 128)  # 128 already saturates every type
+def _shift_up(a: Array, count: Array) -> Array:
+    return np.left_shift(a, np.minimum(np.maximum(count, 0), MOST_BITS))
 
 
-_IDIOMS: dict[str, Callable[..., int]] = {
+_IDIOMS: dict[str, Callable[..., Array]] = {
     "sat_add": lambda a, b: a + b,
     "sat_sub": lambda a, b: a - b,
     "halving_add": lambda a, b: (a + b) >> 1,
@@ -387,34 +390,35 @@ def _lerp(args: tuple[Array, ...], arg_types: tuple[ScalarType, ...], type_: Sca
         wide = FLOAT64 if type_.bits > 16 else weight
         t = _truncate(np.multiply(convert(t, weight, wide), constant(top, wide)), ScalarType("uint", type_.bits))
 
-        def rescale(t: int) -> int:
+        def rescale(t: Array) -> Array:
             return t
     elif weight.bits <= type_.bits:
 
-        def rescale(t: int) -> int:
+        def rescale(t: Array) -> Array:
             return t * (top // weight.max)
     else:
 
-        def rescale(t: int) -> int:
+        def rescale(t: Array) -> Array:
             return t // (weight.max // top)
 
-    def between(a: int, b: int, t: int) -> int:
+    def between(a: Array, b: Array, t: Array) -> Array:
         w = rescale(t)
-        return (2 * (a * (top - w) + b * w) + top) // (2 * top)
+        return np.asarray((2 * (a * (top - w) + b * w) + top) // (2 * top))
 
     if type_.kind == "bool":
-        return _exactly(lambda a, b, t: b if rescale(t) > top // 2 else a, type_, (a, b, t))
+        return _exactly(lambda a, b, t: np.asarray(np.where(rescale(t) > top // 2, b, a)), type_, (a, b, t))
     return _exactly(between, type_, (a, b, t))
 
 
-def _exactly(f: Callable[..., int], type_: ScalarType, args: tuple[Array, ...]) -> Array:
-    """`f` on Python integers, element by element; the results wrap to `type_`."""
-    elementwise = np.frompyfunc(lambda *numbers: _wrap(f(*(int(n) for n in numbers)), type_), len(args), 1)
-    return np.asarray(elementwise(*(np.asarray(a, object) for a in args))).astype(type_.numpy)
-
-
-def _saturate(value: int, type_: ScalarType) -> int:
-    return min(max(value, type_.min), type_.max)
+def _exactly(f: Callable[..., Array], type_: ScalarType, args: tuple[Array, ...]) -> Array:
+    """`f` on arrays of Python's integers; the results wrap to `type_`."""
+    shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    # of no dims they would be scalars, whose types NumPy chooses
+    found = f(*(np.atleast_1d(a).astype(np.int64 if a.dtype.kind == "b" else a.dtype).astype(object) for a in args))
+    if type_.kind == "bool":
+        return np.reshape(found != 0, shape)
+    bits = found & ((1 << type_.bits) - 1)
+    return np.where(bits > type_.max, bits - (1 << type_.bits), bits).astype(type_.numpy).reshape(shape)
 
 
 def _wrap(value: int, type_: ScalarType) -> int:
