@@ -101,17 +101,17 @@ def library_of(name: str) -> BuiltLibrary:
     return build(scheduled(name, host()).source, host(), KEPT / "with_halide", timeout_s=120)
 
 
-@pytest.mark.parametrize("name", pipelines.names())
+@pytest.mark.parametrize("name", [name for name in pipelines.names() if name != "vdsr"])
 def test_halide_computes_what_the_interpreter_and_the_generated_c_do(name: str) -> None:
     """The C was held to the interpreter at each size: it is run at one, in turn, and at a large one, where the
     interpreter is slow. Every stage in full, as Halide computes them, is too much for the heavy ones at large sizes;
-    compilers take a quarter of a minute for twenty layers. Inputs that do not cover what is read are refused by the
+    compilers take half a minute for twenty layers of one kind. Inputs that do not cover what is read are refused by the
     interpreter, which comes first."""
     judge = Judge(pipelines.load(name), guarded=False)
     for region in REGIONS if name not in HEAVY else ("1x1", "7x3", "shifted"):  # there the interpreter takes seconds
         problem = problem_of(pipelines.load(name), REGIONS[region])
         assert_agree(interpreted(problem), judged(judge, problem), problem.pipeline)
-    compiled = [SMALL[pipelines.names().index(name) % len(SMALL)]] if name != "vdsr" else []
+    compiled = [SMALL[pipelines.names().index(name) % len(SMALL)]]
     if name in LIGHT:
         compiled.append(BIG[LIGHT.index(name) % len(BIG)])
     for region in compiled:
