@@ -89,8 +89,8 @@ def _inside(facts: Facts, name: str, reads: Effective) -> Mapping[str, Ends]:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """What vectors of a row begin at multiples of, so that quotients and remainders in indices have the same shape in
-    all of them; and the stages that are read at such places, or whose readers are."""
+    """Numbers that vectors of a row begin at multiples of, so that quotients and remainders in indices have the same
+    shape in all of them; and the stages that are read at such places, or whose readers are."""
 
     align: int
     read: frozenset[str]
