@@ -357,7 +357,7 @@ def test_lanes_are_those_of_the_widest_type_computed_with(type, lanes: int) -> N
 
 
 def test_no_vectors_where_the_row_is_shorter() -> None:
-    (group,) = _schedule(blur(9, 100)).groups
+    (group,) = _schedule(blur(9, 20)).groups
     assert group.vector is None
 
 
