@@ -21,7 +21,7 @@ class Params:
     paper_gain: float = 0.97
     """The paper's schedule is left where what is found costs no more than this, relative to it: of what is predicted to
     gain 3 to 10 % measured time gains as much in the mean, of what gains less nothing."""
-    from_root_most: float = 2.0
+    from_root_most: float = 4.0
     """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
     from_root_gain: float = 0.95
     """A partition found from there is taken where it costs no more than this, relative to what is found otherwise: what
