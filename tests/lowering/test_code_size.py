@@ -25,6 +25,8 @@ def estimate(x: Index) -> int:
     [
         (Define(ONE, Binary("+", ONE, ONE)), 1),
         (Define(FOUR, Binary("+", FOUR, FOUR)), 4),
+        (Define(FOUR, Binary("%", FOUR, FOUR)), 16 * DIVISION),
+        (Define(FOUR, Binary("%", FOUR, Value(INT32, literal=3))), 4),
         (Define(ONE, FromIndex(N + 1)), 1),
         (Let("m", maximum(N, const(0))), 2),
         (Let("m", divide(sym("k"), N)), 2 + DIVISION),

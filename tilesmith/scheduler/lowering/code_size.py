@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tilesmith.scheduler.features.operations.node_operations import Tally, add_executed
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.ops import ClampedLoad, Gather, MonotoneGather, Operation, WindowGather
+from tilesmith.scheduler.ir.loop.ops import Binary, ClampedLoad, Gather, MonotoneGather, Operation, WindowGather
 from tilesmith.scheduler.ir.loop.program import Body, Define, If, Loop
 from tilesmith.scheduler.ir.loop.traversal import indices, regions
 from tilesmith.scheduler.ir.loop.values import Value
@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 
 DIVISION = 20
-"""Instructions in the time of a division by a number that only the call knows."""
+"""Instructions in the time of a division by a number that only the call knows, of each lane."""
 PICKED = 3
 """Instructions of a lane that is loaded on its own: its place, the load, and its way into the vector."""
 CLAMPED = 16
@@ -68,6 +68,8 @@ def _instructions_of(result: Value, op: Operation, register_bytes: int) -> float
             return CLAMPED * max(1.0, result.lanes * INT32.bits / (8 * register_bytes))
         case ClampedLoad():
             return CLAMPED + registers
+        case Binary("//" | "%", _, by) if result.type.is_integer and by.literal is None:
+            return DIVISION * result.lanes  # no vectors of integers are divided
     return registers
 
 
