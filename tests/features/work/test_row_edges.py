@@ -11,8 +11,9 @@ from tilesmith.scheduler.frontends.document.document import load
 WIDTH = 64
 
 
-def work_of(value: str, boundary: str = "repeat_edge") -> Work:
-    """The work of the output of stages over an image of 64 columns, in vectors of 8 lanes."""
+def work_of(value: str, boundary: str = "repeat_edge", images: tuple[str, ...] = ("image",)) -> Work:
+    """The work of the output of stages over an image of 64 columns, in vectors of 8 lanes; with estimates of the output
+    and of those images."""
     image = {"name": "image", "type": "int32", "dims": ["x", "y"], "boundary": {"kind": boundary}}
     document = {
         "format": 1, "name": "edges", "inputs": [image],
@@ -20,7 +21,7 @@ def work_of(value: str, boundary: str = "repeat_edge") -> Work:
             {"name": "halved", "dims": ["x", "y"], "value": "image(2 * x, y) + image(2 * x + 1, y)"},
             {"name": "out", "dims": ["x", "y"], "value": value},
         ],
-        "outputs": ["out"], "estimates": {"image": [[0, WIDTH], [0, 8]], "out": [[0, WIDTH], [0, 8]]},
+        "outputs": ["out"], "estimates": {name: [[0, WIDTH], [0, 8]] for name in (*images, "out")},
     }  # fmt: skip
     return works(load(document), ORDERS[0], {}, {"x": WIDTH, "y": 8}, 8)["out"]
 
@@ -45,6 +46,12 @@ def test_edges_are_what_whole_vectors_that_clamp_nothing_leave(value: str, point
     assert edges is not None
     assert edges.share == points / WIDTH
     assert edges.steps == vectors * 8 / WIDTH
+
+
+def test_an_image_without_an_estimate_has_edges_where_its_expected_size_ends() -> None:
+    near, far = (work_of(value, images=()).edges for value in ("image(x - 1, y) + image(x + 1, y)", "image(2 * x, y)"))
+    assert near == work_of("image(x - 1, y) + image(x + 1, y)").edges
+    assert far is None
 
 
 @pytest.mark.parametrize(

@@ -78,18 +78,18 @@ def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess
 
     `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
     for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Of an input
-    without one that has a boundary what is around the outputs is filled in. Where reductions run over an input whose
-    size the document does not estimate, it is the size that other reads need. Raises ScheduleError where a place is
-    needed that no int32 names.
+    without one that has a boundary what is around the outputs is filled in; inputs are as large as their boxes, where
+    edges of rows or reductions over an input depend on the size. Raises ScheduleError where a place is needed that no
+    int32 names.
     """
     symbols = symbols_of(pipeline, dict(pipeline.estimates))
     accesses_of = {s.name: accesses(s) for s in pipeline.stages} if stage_accesses is None else stage_accesses
     found, unknown = _boxes(pipeline, accesses_of, symbols)
+    for image in pipeline.inputs:
+        for dim, (lo, hi) in zip(image.dims, found.get(image.name, ()), strict=False):
+            symbols.setdefault(bound_symbol(image.name, "min", dim), lo)
+            symbols.setdefault(bound_symbol(image.name, "extent", dim), hi - lo + 1)
     if unknown:
-        for image in pipeline.inputs:
-            for dim, (lo, hi) in zip(image.dims, found.get(image.name, ()), strict=False):
-                symbols.setdefault(bound_symbol(image.name, "min", dim), lo)
-                symbols.setdefault(bound_symbol(image.name, "extent", dim), hi - lo + 1)
         found, _ = _boxes(pipeline, accesses_of, symbols)
     dims = {**{s.name: s.dims for s in pipeline.stages}, **{i.name: i.dims for i in pipeline.inputs}}
     _check_reach(found, dims)
