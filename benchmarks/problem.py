@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tilesmith.app.runtime.estimates import NoEstimate, input_regions, largest_weight
+from tilesmith.app.runtime.estimates import largest_weight
+from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.ir.pipeline.expressions import Cast
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline
@@ -50,7 +51,7 @@ def at_estimates(pipeline: Pipeline, seed: int = 0) -> Problem:
     """The problem that the document's estimates describe, on random data that a seed fixes.
 
     Inputs without an estimate have what the outputs require; where a boundary makes any size good, the outputs' extents
-    in dims of the same name, and otherwise what they would read without it.
+    in dims of the same name, or what a schedule is made for if that is more.
     """
     outputs = {}
     for name in pipeline.outputs:
@@ -69,7 +70,7 @@ def at_regions(pipeline: Pipeline, outputs: dict[str, Region], seed: int = 0, us
     # Those that may have any size come first: what is required of the others may depend on it.
     for i in sorted((i for i in pipeline.inputs if i.name not in regions), key=lambda i: i.boundary is None):
         if i.boundary is not None:
-            regions[i.name] = _like_outputs(pipeline, i, outputs, params)
+            regions[i.name] = _like_outputs(pipeline, i, outputs)
         else:
             required = required_regions(normalise(pipeline), outputs, params, regions)
             regions[i.name] = required.get(i.name, ((0, 1),) * len(i.dims))  # nothing may read it
@@ -107,21 +108,14 @@ def _seed(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8], "little")
 
 
-def _like_outputs(
-    pipeline: Pipeline, i: Input, outputs: dict[str, Region], params: dict[str, int | float | bool]
-) -> Region:
-    """The extents that the outputs have in dims of the same name; where none has, CHANNELS, or what is read if that is
-    more."""
+def _like_outputs(pipeline: Pipeline, i: Input, outputs: dict[str, Region]) -> Region:
+    """The extents that the outputs have in dims of the same name, CHANNELS where none has; what a schedule is made for
+    if that is more."""
     known = {
         d: e
         for name in reversed(pipeline.outputs)
         for d, e in zip(pipeline.stage(name).dims, outputs[name], strict=True)
     }
-    if not known.keys() >= set(i.dims):
-        sized = replace(pipeline, estimates=tuple(outputs.items()))
-        try:
-            read = dict(zip(i.dims, input_regions(sized, params)[i.name], strict=True))
-        except NoEstimate:
-            read = {}
-        known = {d: e for d, e in read.items() if e[1] > CHANNELS} | known
-    return tuple(known.get(d, (0, CHANNELS)) for d in i.dims)
+    sized = normalise(replace(pipeline, estimates=tuple(outputs.items())))
+    planned = dict(zip(i.dims, estimated_regions(sized).get(i.name, ()), strict=False))
+    return tuple(max(known.get(d, (0, CHANNELS)), planned.get(d, (0, 1)), key=lambda region: region[1]) for d in i.dims)

@@ -142,3 +142,13 @@ def test_an_input_of_other_dims_than_the_outputs_is_as_large_as_what_they_read()
         "estimates": {"cells": [[0, 20], [0, 10]]},
     }  # fmt: skip
     assert at_estimates(load(document)).input_regions["image"] == ((-1, 161), (0, 80), (0, 4))
+
+
+def test_an_input_that_an_output_reads_at_twice_the_rate_is_as_large_as_what_it_reads() -> None:
+    image = {"name": "image", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}
+    out = {"name": "out", "dims": ["x", "y"], "value": "image(2 * x, y - 1) + image(2 * x + 1, y + 1)"}
+    document = {
+        "format": 1, "name": "p", "inputs": [image], "stages": [out], "outputs": ["out"],
+        "estimates": {"out": [[0, 20], [0, 10]]},
+    }  # fmt: skip
+    assert at_estimates(load(document)).input_regions["image"] == ((0, 40), (0, 10))
