@@ -101,7 +101,7 @@ def group_of(
         (),
         order.loops[-1],
         vector,
-        tuple(dim_of(loop) for loop in order.loops[: order.unrolled]),
+        tuple(d for d in members.facts.stages[members.output].storage if inner(d) in order.loops[: order.unrolled]),
         tuple(placements),
         update_loops(members.facts, members.output, size, platform, strict),
     )
