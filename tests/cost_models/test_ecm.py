@@ -599,7 +599,7 @@ def test_lines_of_more_rows_than_hardware_follows_are_late() -> None:
 
 
 def test_stores_to_more_rows_than_hardware_follows_are_late() -> None:
-    """Whether what is loaded is asked for or not: nobody asks for what is stored."""
+    """Stores of 48 rows wait, whether loads are asked for or not: nobody asks for what is stored."""
     platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, memory_parallelism=4.0)
     late = platform.memory_latency_ns / (4.0 * platform.line_bytes)
     written = work(steps=0.0, rows=0.0, loaded=(0.0,), stored=(1e9,), working=(FAR,))
@@ -683,7 +683,7 @@ def test_tables_of_bytes_are_looked_up_part_by_part() -> None:
 
 
 def test_permutations_within_parts_of_a_register_take_one_instruction() -> None:
-    """Where two registers are shifted by two, those that look up a table of bytes cost as much as those that widen."""
+    """Look-ups in a table of bytes cost as much as what widens, where two registers are shifted by two instructions."""
     table = work(lanes=64, operations=(), loads=(Transfer("table", 1, 1.0, 8),), stores=(), rows=0.0)
     wide = machine(shuffle_cycles=2.0, load_cycles=0.1).model_copy(update={"vector_bytes": 64})
     p = wide.ecm_parameters

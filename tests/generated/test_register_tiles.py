@@ -40,7 +40,7 @@ def convolution(kind: str = "float32", channels: int = CHANNELS) -> Pipeline:
 
 
 def estimates(width: int, height: int, out: int, channels: int = CHANNELS) -> Estimates:
-    """Those of so many points and channels `out` of a convolution."""
+    """Estimates of a convolution of so many points, to `out` channels."""
     extents = {
         "out": (width, height, out),
         "a": (width + 2, height + 2, channels),
@@ -92,7 +92,7 @@ def test_rows_of_the_next_channel_are_asked_for_where_they_are_in_many_pages(cha
 @pytest.mark.parametrize(("width", "lanes"), [(5, 4), (7, 4), (14, 8)])
 @pytest.mark.parametrize("vector_bytes", [32, 64])
 def test_rows_shorter_than_a_register_have_shorter_vectors(width: int, lanes: int, vector_bytes: int) -> None:
-    """The last layers of networks: the second vector of a row begins where it ends with the row."""
+    """Last layers of networks have them: the second vector of a row begins where it ends with the row."""
     pipeline = replace(convolution(), estimates=estimates(width, 14, 32))
     platform = machine(vector_bytes=vector_bytes)
     schedule = autoschedule(pipeline, platform).schedule

@@ -90,7 +90,7 @@ WIDER = (128, 256)
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_vector_of_a_random_case_is_wider_than_a_register(seed: int) -> None:
-    """Of machines that nothing is compiled for: `compiled` looks at all that is."""
+    """Vectors for machines that nothing is compiled for: `compiled` looks at all that is."""
     case = random_case(seed)
     register = WIDER[seed % len(WIDER)]
     code = source_of(case.pipeline, case.schedule, machine(vector_bytes=register)).header

@@ -220,7 +220,7 @@ def test_loops_whose_sums_take_most_registers_stay_rolled() -> None:
     ("channels", "vector_bytes", "loop", "opaque"), [(16, 32, "ROLLED", 7), (60, 64, "ROLLED_ROWS", 0)]
 )
 def test_loops_over_terms_hold_few_addresses(channels: int, vector_bytes: int, loop: str, opaque: int) -> None:
-    """Of a tile of six channels each row of weights, and that of the image, has one pointer, for three terms of a
+    """Rows of weights of a tile of six channels, and that of the image, have one pointer each, for three terms of a
     window's row; a tile of twelve has more rows of weights than there are registers for, in a loop over three terms."""
     document = {**PLANES, "estimates": {**PLANES["estimates"], "out": [[0, 128], [0, 128], [0, channels]]}}
     document["estimates"]["w"] = [[0, 3], [0, 3], [0, 16], [0, channels]]

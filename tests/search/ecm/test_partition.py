@@ -125,7 +125,7 @@ def test_groups_that_are_the_same_in_another_variant_are_priced_once() -> None:
 
 
 def test_groups_that_are_the_same_in_another_variant_are_worked_out_once() -> None:
-    """Those that are not looked at further, as they cost too little, are looked at where they matter."""
+    """Groups that are not looked at further, as they cost too little, are looked at where they matter."""
     search, roots = search_of(pipelines.load("harris"))
     before, facts = search.planner, gather(search.facts.pipeline)
     first, second, *_ = search.segments(roots)

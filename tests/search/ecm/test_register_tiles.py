@@ -212,7 +212,7 @@ def test_points_that_are_computed_twice_are_priced() -> None:
 
 @pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
 def test_a_dim_is_cut_into_as_few_tiles_as_there_are_registers_for(platform: str) -> None:
-    """Of 31 channels, which no number divides."""
+    """Tiles of 31 channels, which no number divides."""
     group = group_of(convolution((128, 128), 48, 31), platform)
     tile = group.tile("c")
     assert group.unroll == ("c",)
