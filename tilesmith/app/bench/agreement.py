@@ -17,7 +17,6 @@ class ContenderError(Exception):
 def agreement(
     expected: Sequence[np.ndarray],
     got: Sequence[np.ndarray],
-    tolerance: float = FLOAT_TOLERANCE,
     cut: Sequence[bool] | None = None,
 ) -> float:
     """The largest difference of floats over the largest magnitude; 0 for integers, which have to be equal.
@@ -46,6 +45,6 @@ def agreement(
         if finite.any():
             scale = float(np.abs(a[finite]).max()) or 1.0
             worst = max(worst, float(np.abs(a[finite].astype(np.float64) - b[finite]).max()) / scale)
-    if worst > tolerance:
+    if worst > FLOAT_TOLERANCE:
         raise ContenderError(f"disagrees by {worst:.1e} of the largest magnitude")
     return worst

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import prod
 
 from tilesmith.app.runtime.errors import RunError
 from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
-from tilesmith.scheduler.analysis.size_warnings import in_words
+from tilesmith.scheduler.analysis.size_warnings import in_words, points
 from tilesmith.scheduler.features.pipeline.required_regions import UnknownSize, required_regions
 from tilesmith.scheduler.ir.pipeline.arguments import Region, Scalar
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
@@ -34,14 +33,10 @@ def no_memory(
     element = {s.name: max(t.bytes for t in s.types) for s in normal.stages}
     sizes: dict[str, int] = {}
     for name, size in buffers:
-        whole = name in element and size >= _points(estimated.get(name, ())) * element[name]  # no tile of a thread
-        sizes[name] = _points(needed[name]) * element[name] if whole and name in needed else size
+        whole = name in element and size >= points(estimated.get(name, ())) * element[name]  # no tile of a thread
+        sizes[name] = points(needed[name]) * element[name] if whole and name in needed else size
     message = "the compiled code got no memory for its buffers"
     if sizes:
         largest = max(sizes, key=lambda name: (sizes[name], name))
         message += f": that of stage '{largest}' takes {in_words(sizes[largest])}"
     return RunError("out_of_memory", message)
-
-
-def _points(region: Region) -> int:
-    return prod(n for _, n in region)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import ceil, floor, gcd, lcm
 from typing import NamedTuple, TypeAlias
 
-from tilesmith.scheduler.ir.pipeline.constant_folding import fold
+from tilesmith.scheduler.ir.pipeline.constant_folding import integer
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -277,12 +277,6 @@ def _fits(inner: ScalarType, outer: ScalarType) -> bool:
     return inner.kind == "bool" or (inner.is_integer and inner.min >= outer.min and inner.max <= outer.max)
 
 
-def _constant_int(e: Expr) -> int | None:
-    """The value of an end that is a number, or arithmetic of numbers."""
-    found = fold(e)
-    return int(found.value) if isinstance(found, Const) else None
-
-
 def _stands(e: Expr) -> bool:
     """True if `e` has one value throughout a call."""
     return not any(isinstance(n, Var | Access | Reduce) for n in walk(e))
@@ -297,9 +291,9 @@ def _clamped(s: Span, e: Expr, lo: Expr | None, hi: Expr | None) -> Span:
         bounds = tuple(b for b in (lo, hi) if b is not None)
         kind = Call("clamp" if len(bounds) == 2 else ("min" if lo is None else "max"), bounds, e.type)
         return s._replace(clamps=(*s.clamps, kind))
-    if any(b is not None and _constant_int(b) is None for b in (lo, hi)):
+    if any(b is not None and integer(b) is None for b in (lo, hi)):
         return UNKNOWN
-    low, high = (None if b is None else _constant_int(b) for b in (lo, hi))
+    low, high = (None if b is None else integer(b) for b in (lo, hi))
     least, most = s.lo, s.hi
     if high is not None:  # also cuts what is known of the lower end, and bounds an unknown upper end
         least = None if least is None else min(least, high)

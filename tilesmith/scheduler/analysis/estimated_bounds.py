@@ -65,11 +65,9 @@ class Estimates:
         return map_children(e, self.with_sizes)
 
 
-def estimated_regions(
-    pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None
-) -> dict[str, Region]:
+def estimated_regions(pipeline: Pipeline) -> dict[str, Region]:
     """The `regions` of `estimates`."""
-    return estimates(pipeline, stage_accesses).regions
+    return estimates(pipeline).regions
 
 
 def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess, ...]] | None = None) -> Estimates:

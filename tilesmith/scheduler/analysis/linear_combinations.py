@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from tilesmith.scheduler.ir.pipeline import semantics
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
@@ -62,7 +62,7 @@ class Term(NamedTuple):
     body: Expr
 
 
-def is_sum(e: Expr) -> bool:
+def is_sum(e: Expr) -> TypeGuard[Binary]:
     """True if `e` adds or subtracts numbers."""
     return isinstance(e, Binary) and e.op in ("+", "-")
 
@@ -74,7 +74,7 @@ def terms(e: Expr) -> tuple[Term, ...]:
     pending = [(e, ITSELF)]
     while pending:
         t = term(*pending.pop())
-        if isinstance(t.body, Binary) and is_sum(t.body):
+        if is_sum(t.body):
             right = t.coefficient if t.body.op == "+" else _negative(t.coefficient)
             pending += ((t.body.right, right), (t.body.left, t.coefficient))
         else:

@@ -76,7 +76,7 @@ def buffer_warnings(plan: Plan, buffers: Iterable[tuple[str, int]]) -> tuple[str
         return ()
     held = {i.name: i.type.bytes for i in pipeline.inputs}
     held |= {name: sum(t.bytes for t in pipeline.stage(name).types) for name in pipeline.outputs}
-    images = sum(_points(regions[name]) * size for name, size in held.items() if name in regions)
+    images = sum(points(regions[name]) * size for name, size in held.items() if name in regions)
     made_of = {s.name: s.made_of or s.name for s in pipeline.stages}
     names = {s.name for s in plan.written.stages}
     largest: dict[str, int] = {}
@@ -95,7 +95,8 @@ def buffer_warnings(plan: Plan, buffers: Iterable[tuple[str, int]]) -> tuple[str
     )
 
 
-def _points(region: Region) -> int:
+def points(region: Region) -> int:
+    """The points of a box."""
     return prod(n for _, n in region)
 
 

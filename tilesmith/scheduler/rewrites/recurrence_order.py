@@ -49,7 +49,7 @@ def _ordered(name: str, update: Update) -> Update:
 def _signed(e: Expr, negative: bool = False) -> Iterator[tuple[bool, Expr]]:
     """The terms of a sum, left to right, and whether each is subtracted. What a number is subtracted times is added
     times its opposite."""
-    if isinstance(e, Binary) and is_sum(e):
+    if is_sum(e):
         yield from _signed(e.left, negative)
         yield from _signed(e.right, negative != (e.op == "-"))
         return

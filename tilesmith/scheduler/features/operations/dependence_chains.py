@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, log2, prod
-from typing import TypeGuard
 
 from tilesmith.platforms.core import Latencies
 from tilesmith.scheduler.analysis.dependence import awaited, independent
+from tilesmith.scheduler.analysis.linear_combinations import is_sum
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.features.operations.node_operations import function_of, is_few_products
 from tilesmith.scheduler.features.operations.operation_counts import Trips, constant_trips
@@ -219,11 +219,6 @@ def _after(before: Ends, cycles: float) -> Ends:
 def _joined(before: Ends, terms: int, each: float) -> Ends:
     """So many terms joined to one by operations one after the other; after the last of them by one operation only."""
     return before[0] + min(terms, SIDE_BY_SIDE - 1 + terms / SIDE_BY_SIDE) * each, before[1] + each
-
-
-def is_sum(e: Expr) -> TypeGuard[Binary]:
-    """True of sums and differences."""
-    return isinstance(e, Binary) and e.op in ("+", "-")
 
 
 def terms_of_sum(e: Binary) -> list[Expr]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.scheduler.features.operations.elementary_functions import executed
+from tilesmith.scheduler.ir.pipeline.constant_folding import is_power_of_two
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Cast, Compare, Const, Expr, Logical, Select, Unary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, THIRD, ScalarType
 
@@ -87,7 +88,7 @@ def add_executed(e: Expr, n: float, counts: Tally) -> None:
             tally(e.type, BINARY[e.op], n, counts)
         case Cast() if e.type.is_integer and _has_instructions(e.operand.type, e.type):
             add_conversion(e.operand.type, e.type, n, counts, e.saturate)
-        case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and _is_power_of_two(int(k)):
+        case Binary(op="/" | "//" | "%", right=Const(value=k)) if e.type.is_integer and is_power_of_two(int(k)):
             tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):
             _add_function(function_of(e), 2, e.type, n, counts)
@@ -141,10 +142,6 @@ def is_few_products(e: Expr) -> bool:
 
 def _is_small_power(of: ScalarType, k: float) -> bool:
     return of.is_integer or (float(k).is_integer() and 0 < k < 9)
-
-
-def _is_power_of_two(k: int) -> bool:
-    return k > 0 and k & (k - 1) == 0
 
 
 def tally(of: ScalarType, kind: str, n: float, counts: Tally) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, is_sum, terms_of_sum
+from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, terms_of_sum
 from tilesmith.scheduler.features.operations.operation_counts import outside_indices
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, Var, children
@@ -69,7 +69,7 @@ class _Needs:
                 return self.of(e.body) + 1.0
             case Call(function=function) if function in FUNCTIONS:
                 return self.most
-            case Binary() if is_sum(e):
+            case Binary(op="+" | "-"):
                 first, *others = sorted(map(self.of, terms_of_sum(e)), reverse=True)
                 return max(first, others[0] + 1.0)  # beside the sum so far
         return max(1.0, self.in_turn(map(self.of, children(e))))

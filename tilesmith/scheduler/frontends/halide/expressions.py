@@ -309,10 +309,6 @@ def _magnitude(function: str) -> Built:
     return lambda a, t: _cast(Call(function, tuple(a), a[0].type), t)
 
 
-def _wide_shift(op: BinaryOp) -> Built:
-    return lambda a, t: Binary(op, _cast(a[0], t), _small(a[1], t), t)
-
-
 def _lerp(a: Sequence[Expr], t: ScalarType) -> Expr:
     if t == BOOL:
         raise Inexpressible("lerp() of bools")
@@ -509,8 +505,8 @@ _BUILT: dict[str, Built] = {
     "widen_right_add": _binary("+"),
     "widen_right_sub": _binary("-"),
     "widen_right_mul": _binary("*"),
-    "widening_shift_left": _wide_shift("<<"),
-    "widening_shift_right": _wide_shift(">>"),
+    "widening_shift_left": _shift("<<"),
+    "widening_shift_right": _shift(">>"),
     "div_round_to_zero": _to_zero("//"),
     "mod_round_to_zero": _to_zero("%"),
     "unsafe_promise_clamped": _clamped,

@@ -18,9 +18,20 @@ def fold(e: Expr) -> Expr:
         return Const(int(evaluate(e, _no_leaf)), e.type)
 
 
+def integer(e: Expr) -> int | None:
+    """The value of an integer expression that is a constant, or made of constants."""
+    found = fold(e)
+    return int(found.value) if isinstance(found, Const) else None
+
+
 def folded(e: Expr) -> Expr:
     """`e`, where integers that constant floats are rounded to are constants."""
     return fold(e) if is_rounding(e) and isinstance(fold(e), Const) else map_children(e, folded)
+
+
+def is_power_of_two(n: int) -> bool:
+    """True of 1, 2, 4, 8, ..."""
+    return n > 0 and n & (n - 1) == 0
 
 
 def is_rounding(e: Expr) -> bool:

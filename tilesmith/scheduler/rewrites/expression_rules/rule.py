@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
+from tilesmith.scheduler.ir.pipeline.constant_folding import is_power_of_two
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Var, children, walk
 from tilesmith.scheduler.rewrites.expression_rules.conditions import Condition, Holds
 from tilesmith.scheduler.rewrites.expression_rules.equality import Kind, kind, same
 from tilesmith.scheduler.rewrites.expression_rules.matching import Binding, bindings
 from tilesmith.scheduler.rewrites.expression_rules.proofs import Bounds, proved
-from tilesmith.scheduler.rewrites.expression_rules.template import argument_of, built, is_power_of_two
+from tilesmith.scheduler.rewrites.expression_rules.template import argument_of, built
 
 Exactness = Literal["exact", "rounding", "approximate"]
 """Exactness: the part of a value that a rule keeps: every bit (a NaN stays a NaN); all but rounding and the sign of

@@ -17,10 +17,6 @@ def argument_of(logarithm: Var) -> str:
     return logarithm.name[len("log2(") : -1]
 
 
-def is_power_of_two(n: int) -> bool:
-    return n > 0 and n & (n - 1) == 0
-
-
 def built(template: Expr, binding: Binding) -> Expr:
     """The template with its variables replaced; what is made of constants alone is one."""
     if isinstance(template, Var):
