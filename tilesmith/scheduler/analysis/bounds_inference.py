@@ -34,6 +34,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.float_bounds import bits_of, rounded
@@ -476,7 +477,7 @@ def _written(update: Update, env: Mapping[str, Interval]) -> Box:
 def _moving(e: Expr, domain: tuple[RVar, ...]) -> tuple[RVar, ...]:
     """The variables that an index of a stage's own has. Others say nothing of this dim, and what is computed of the
     stage, but for its updates, is told more shortly without them."""
-    names = {n.name for n in walk(e) if isinstance(n, Var)}
+    names = variables_of(e)
     return tuple(r for r in domain if r.name in names)
 
 

@@ -19,7 +19,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     RVar,
     Var,
     children,
-    walk,
+    has_accesses,
+    variables_of,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -87,7 +88,7 @@ def _steps_over(body: Expr, along: str, r: RVar, inlined: Mapping[str, Stage], f
         if isinstance(part, Reduce) or (isinstance(part, Var) and part.name in moving):
             return False
         if isinstance(part, Access):
-            found = [d for d, index in enumerate(part.indices) if not moving.isdisjoint(_names(index))]
+            found = [d for d, index in enumerate(part.indices) if not moving.isdisjoint(variables_of(index))]
             if not found:
                 continue
             (d, *others) = found
@@ -104,18 +105,14 @@ def _steps_over(body: Expr, along: str, r: RVar, inlined: Mapping[str, Stage], f
     return reads
 
 
-def _names(index: Expr) -> frozenset[str]:
-    return frozenset(part.name for part in walk(index) if isinstance(part, Var))
-
-
 def _is_group(index: Expr, image: str, along: str, r: RVar) -> bool:
     """True of an index that goes on by one with `r`, and along the dim by as many as `r` has."""
-    if any(isinstance(part, Access) for part in walk(index)):
+    if has_accesses(index):
         return False
     index = inside(index, image)
 
     def moved_by(name: str) -> Span:
-        env = {n: constant(0, 0) for n in _names(index)}
+        env = {n: constant(0, 0) for n in variables_of(index)}
         return span_of(index, {**env, name: variable(name)})
 
     steps = [(moved_by(along), neighbours(r)), (moved_by(r.name), 1)]

@@ -18,6 +18,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     children,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -66,7 +67,7 @@ def steps_of(index: Expr, dim: str) -> Steps | None:
 def repeats_of(stage: Stage) -> tuple[str, float] | None:
     """The one dim that the values of a stage are made of, with the points after which they are the same again; None
     where they are made of more, or read anything."""
-    names = {e.name for v in stage.values for e in walk(v) if isinstance(e, Var)}
+    names = variables_of(*stage.values)
     if len(names) != 1 or stage.updates or any(isinstance(e, Access | Reduce) for v in stage.values for e in walk(v)):
         return None
     (dim,) = names

@@ -15,7 +15,7 @@ from typing import Literal
 from tilesmith.scheduler.analysis.linear_combinations import Term, combined, difference, terms
 from tilesmith.scheduler.analysis.row_scans import row_scan
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Expr, Reduce, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Expr, Reduce, Var, has_accesses, reads_from, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
@@ -71,7 +71,11 @@ def _recurrence(stage: Stage, update: Update) -> RowRecurrence | None:
         return None
     along, loop, value = stage.dims.index(stage.storage[0]), scan.loop, update.values[0]
     step = _step(update, along, loop)
-    if step is None or value.type != type_ or any(_reads(e, stage) for e in walk(value) if isinstance(e, Reduce)):
+    if (
+        step is None
+        or value.type != type_
+        or any(reads_from(e, stage.name) for e in walk(value) if isinstance(e, Reduce))
+    ):
         return None
     before: Access | None = None
     for read in (e for e in walk(value) if isinstance(e, Access) and e.name == stage.name):
@@ -81,7 +85,7 @@ def _recurrence(stage: Stage, update: Update) -> RowRecurrence | None:
         ahead = apart[along]
         if None in apart or ahead is None or (ahead * step < 0 and before not in (None, read)):
             return None
-        if ahead * step < -1 or any(isinstance(n, Access) for i in read.indices for n in walk(i)):
+        if ahead * step < -1 or any(map(has_accesses, read.indices)):
             return None
         before = read if ahead * step < 0 else before
     found = None if before is None else _joined(value, before)
@@ -148,7 +152,3 @@ def _is_tame(factor: Fraction, type_: ScalarType) -> bool:
 
 def _rounded(number: Fraction, type_: ScalarType) -> Fraction:
     return Fraction(c_float(float(number)).value if type_.bits == 32 and type_.is_float else float(number))
-
-
-def _reads(e: Expr, stage: Stage) -> bool:
-    return any(isinstance(n, Access) and n.name == stage.name for n in walk(e))

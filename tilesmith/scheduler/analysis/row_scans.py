@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from tilesmith.scheduler.analysis.dependence import free_dims
 from tilesmith.scheduler.analysis.linear_combinations import terms
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, variables_of, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
 
@@ -35,7 +35,7 @@ def row_scan(stage: Stage, update: Update) -> RowScan | None:
     if not stage.storage:
         return None
     fastest, free = stage.storage[0], free_dims(stage, update)
-    names = {n.name for n in walk(update.at[stage.dims.index(fastest)]) if isinstance(n, Var)}
+    names = variables_of(update.at[stage.dims.index(fastest)])
     if len(names) != 1 or not names <= {v.name for v in update.domain}:
         return None
     (loop,) = names

@@ -35,6 +35,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     RVar,
     Var,
     children,
+    has_accesses,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -200,7 +202,7 @@ def _of_terms(stage: Stage, root: Expr, op: str, parts: Sequence[Term]) -> Itera
         return
     groups: dict[tuple[Expr, tuple[str, ...]], list[tuple[int, Placed]]] = {}
     for n, t in enumerate(parts):
-        if isinstance(t.body, Access) or any(isinstance(e, Access) for e in walk(t.body)):
+        if isinstance(t.body, Access) or has_accesses(t.body):
             found = placed(t.body, stage.dims)
             groups.setdefault((found.function, tuple(d for d, _ in found.places)), []).append((n, found))
     for members in groups.values():
@@ -288,20 +290,20 @@ class _Reduced(Window):
     domain: tuple[RVar, ...]
     weights: tuple[Expr, ...]
     scale: Coefficient
-    first: Mapping[str, frozenset[str]]
+    first: Mapping[str, Set[str]]
 
     def half(self, dim: str, name: str) -> Half:
         first = self.first[dim]
-        moving = {d: p for d, p in self.function.places if _variables(p.base) - {*self.stage.dims, *first}}
+        moving = {d: p for d, p in self.function.places if variables_of(p.base) - {*self.stage.dims, *first}}
         value = self._reduced(self.function.at({d: Place(Var(d), 0) for d in moving}), first)
         dims = _dims_of(self.stage, value)
         read = Access(name, _indices(dims, moving), 0, value.type)
         then = frozenset(r.name for r in self.domain) - first
         return Half(name, dims, value, scaled(self._reduced(read, then), self.scale))
 
-    def _reduced(self, body: Expr, over: frozenset[str]) -> Expr:
+    def _reduced(self, body: Expr, over: Set[str]) -> Expr:
         for weight in self.weights:
-            if not over.isdisjoint(_variables(weight)):
+            if not over.isdisjoint(variables_of(weight)):
                 body = scaled(body, Coefficient(ONE, (weight,)))
         domain = tuple(r for r in self.domain if r.name in over)
         return replace(self._root, body=body, domain=domain)
@@ -343,14 +345,14 @@ def _of_reduction(stage: Stage, e: Reduce) -> Window | None:
     if not core or not scale.is_moderate(e.type):
         return None
     function = placed(_product(core), stage.dims, names)
-    inside = _variables(function.function) & names
-    places = {d: _variables(p.base) & names for d, p in function.places}
+    inside = variables_of(function.function) & names
+    places = {d: variables_of(p.base) & names for d, p in function.places}
     moving = {d for d, variables in places.items() if variables}
     first = {}
     for dim in (d for d in stage.dims if places.get(d)):
         mine = places[dim] | inside
-        others = (*(v for d, v in places.items() if d != dim), *(_variables(w) & names for w in weights))
-        still = all(_variables(w).isdisjoint(moving - {dim}) for w in weights if not mine.isdisjoint(_variables(w)))
+        others = (*(v for d, v in places.items() if d != dim), *(variables_of(w) & names for w in weights))
+        still = all(variables_of(w).isdisjoint(moving - {dim}) for w in weights if not mine.isdisjoint(variables_of(w)))
         if mine != names and still and all(not part & mine or part <= mine for part in others):
             first[dim] = mine
     dims = tuple(d for d in stage.dims if d in first)
@@ -371,7 +373,7 @@ def _nested(body: Expr) -> tuple[Expr, list[Expr]]:
 
 
 def _has_dims(e: Expr, stage: Stage) -> bool:
-    return isinstance(e, Access) and not _variables(e).isdisjoint(stage.dims)
+    return isinstance(e, Access) and not variables_of(e).isdisjoint(stage.dims)
 
 
 def _is_constant(r: RVar) -> bool:
@@ -385,9 +387,9 @@ def _factors(body: Expr, dims: Set[str], variables: Collection[str]) -> tuple[li
     core: list[Expr] = []
     weights: list[Expr] = []
     factors = _factors_of(body)
-    several = any(len(_variables(e) & dims) > 1 for e in factors)
+    several = any(len(variables_of(e) & dims) > 1 for e in factors)
     for e in factors:
-        used = _variables(e)
+        used = variables_of(e)
         if not used.isdisjoint(dims):
             few = several and len(used & dims) == 1 and not used.isdisjoint(variables)
             (weights if few else core).append(e)
@@ -421,12 +423,8 @@ def _product(factors: Sequence[Expr]) -> Expr:
 # both ------------------------------------------------------------
 
 
-def _variables(e: Expr) -> frozenset[str]:
-    return frozenset(n.name for n in walk(e) if isinstance(n, Var))
-
-
 def _dims_of(stage: Stage, value: Expr) -> tuple[str, ...]:
-    used = _variables(value)
+    used = variables_of(value)
     return tuple(d for d in stage.dims if d in used)
 
 

@@ -22,7 +22,6 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     RVar,
     Var,
     children,
-    walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.semantics import Array
@@ -212,8 +211,3 @@ def _free_dims(stage: Stage, update: Update) -> tuple[str, ...]:
     return tuple(
         d for d, e in zip(stage.dims, update.at, strict=True) if isinstance(e, Var) and e.name == d and d not in bound
     )
-
-
-def reads(e: Expr, name: str | None) -> bool:
-    """True if `e` reads the stage or input `name`."""
-    return any(isinstance(n, Access) and n.name == name for n in walk(e))

@@ -26,10 +26,10 @@ from dataclasses import replace
 import numpy as np
 
 from tilesmith.scheduler.interpreter.boxes import Box, Buffer, box_of, covers, hull
-from tilesmith.scheduler.interpreter.expressions import along, grid, reads
+from tilesmith.scheduler.interpreter.expressions import along, grid
 from tilesmith.scheduler.interpreter.regions import RegionEvaluator
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Region, RegionError, Scalar, checked_regions
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, Reduce, Var, map_children
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Reduce, Var, map_children, reads_from
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.semantics import Array
 
@@ -137,7 +137,7 @@ class _Interpreter(RegionEvaluator):
         ahead: dict[str, Expr] = {}
 
         def hoist(e: Expr) -> Expr:
-            if not reads(e, stage.name):
+            if not reads_from(e, stage.name):
                 ahead[f"#{len(ahead)}"] = e
                 return Var(f"#{len(ahead) - 1}", e.type)
             return e if isinstance(e, Reduce) else map_children(e, hoist)

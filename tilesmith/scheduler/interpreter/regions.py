@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilesmith.scheduler.interpreter.boxes import Box, hull
-from tilesmith.scheduler.interpreter.expressions import Env, Evaluator, grid, reads
+from tilesmith.scheduler.interpreter.expressions import Env, Evaluator, grid
 from tilesmith.scheduler.ir.pipeline.arguments import ArgumentError, Image, Scalar
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Expr, Reduce, Unary, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Expr, Reduce, Unary, children, reads_from, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.semantics import Array
 from tilesmith.scheduler.ir.pipeline.types import INT32
@@ -46,7 +46,7 @@ class RegionEvaluator(Evaluator):
             for env in self.update_chunks(stage, update, box):
                 for e in update.at:
                     self._held(e, env, stage.name)
-                if not any(reads(e, stage.name) for e in update.at):
+                if not any(reads_from(e, stage.name) for e in update.at):
                     self._note(own_only, stage.name, [self.evaluate(e, env) for e in update.at])
                 for e in _update_expressions(update):
                     self._collect(e, env, own_only, only=stage.name)
@@ -70,7 +70,7 @@ class RegionEvaluator(Evaluator):
                     self._collect(i, env, found, only)
                 for i in e.indices:
                     self._held(i, env, e.name)
-                if only in (None, e.name) and not any(reads(i, env.own) for i in e.indices):
+                if only in (None, e.name) and not any(reads_from(i, env.own) for i in e.indices):
                     indices = [np.asarray(self.evaluate(i, env)) for i in e.indices]
                     self._note(found, e.name, self.see(e.name, indices, env)[0])
             case Reduce():

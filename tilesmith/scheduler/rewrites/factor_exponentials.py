@@ -28,6 +28,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     map_children,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
@@ -94,10 +95,10 @@ def _product(e: Call, ranges: Mapping[str, Interval]) -> Expr:
 
 def _apart(terms: Iterable[Expr]) -> list[Expr]:
     """The sums of the terms that have variables in common; those without any are part of the first."""
-    parts: list[tuple[frozenset[str], Expr]] = []
+    parts: list[tuple[set[str], Expr]] = []
     fixed: list[Expr] = []
     for term in terms:
-        names, total = _variables(term), term
+        names, total = variables_of(term), term
         if not names:
             fixed.append(term)
             continue
@@ -125,9 +126,9 @@ def _terms(e: Expr, is_exact: Callable[[Expr, ScalarType], bool]) -> Iterator[Ex
         case Binary(op="-", left=left, right=right):
             yield from _terms(left, is_exact)
             yield from (Unary("-", term, e.type) for term in _terms(right, is_exact))
-        case Binary(op="*" | "/", left=left, right=right) if not _variables(right):
+        case Binary(op="*" | "/", left=left, right=right) if not variables_of(right):
             yield from (replace(e, left=term) for term in _terms(left, is_exact))
-        case Binary(op="*", left=left, right=right) if not _variables(left):
+        case Binary(op="*", left=left, right=right) if not variables_of(left):
             yield from (replace(e, right=term) for term in _terms(right, is_exact))
         case Cast(operand=inside, type=type) if type.is_float and inside.type.is_integer:
             terms = list(_terms(inside, is_exact))
@@ -135,7 +136,3 @@ def _terms(e: Expr, is_exact: Callable[[Expr, ScalarType], bool]) -> Iterator[Ex
             yield from (replace(e, operand=term) for term in (terms if exact else [inside]))
         case _:
             yield e
-
-
-def _variables(e: Expr) -> frozenset[str]:
-    return frozenset(n.name for n in walk(e) if isinstance(n, Var))

@@ -24,7 +24,10 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     RVar,
     Select,
     Var,
+    has_accesses,
     map_children,
+    reads_from,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
@@ -120,11 +123,11 @@ def shares_terms(stage: Stage, reduction: Reduce) -> bool:
     where data says a place: an update looks it up once for all dims that it is the same for."""
     domain = {r.name for r in reduction.domain}
     parts = (reduction.body, *(() if reduction.where is None else (reduction.where,)))
-    reads = [n for part in parts for n in walk(part) if isinstance(n, Access)]
-    if any(isinstance(n, Access) for read in reads for index in read.indices for n in walk(index)):
+    accesses = [n for part in parts for n in walk(part) if isinstance(n, Access)]
+    if any(has_accesses(index) for read in accesses for index in read.indices):
         return False
-    for read in reads:
-        indices = [{v.name for v in walk(index) if isinstance(v, Var)} for index in read.indices]
+    for read in accesses:
+        indices = [variables_of(index) for index in read.indices]
         if any(names & domain for names in indices):
             apart = {d for names in indices if not names & domain for d in names}
             if not apart.issuperset(stage.dims):
@@ -148,7 +151,7 @@ def _is_start(value: Expr, op: ReduceOp) -> bool:
 def _step_by_step(stage: Stage, values: tuple[Expr, ...], update: Update) -> tuple[Expr, ...] | None:
     """Every iteration's value with that of the one before it put in: None where that grows too large."""
     parts = (*update.values, *(() if update.where is None else (update.where,)))
-    if any(_reads(r, stage.name) for e in parts for r in walk(e) if isinstance(r, Reduce)):
+    if any(reads_from(r, stage.name) for e in parts for r in walk(e) if isinstance(r, Reduce)):
         return None  # the value would be computed once a term
     if update.where is None and len(_components_read(parts, stage.name)) < len(values):
         return None  # what is required must not depend on what is folded: the old value's reads would be lost
@@ -201,7 +204,3 @@ def _putting_in(name: str, values: tuple[Expr, ...], variables: dict[str, Expr])
 
 def _components_read(parts: tuple[Expr, ...], name: str) -> set[int]:
     return {n.component for e in parts for n in walk(e) if isinstance(n, Access) and n.name == name}
-
-
-def _reads(e: Expr, name: str) -> bool:
-    return any(isinstance(n, Access) and n.name == name for n in walk(e))

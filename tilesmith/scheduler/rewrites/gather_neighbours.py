@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Var,
     children,
     map_children,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage
@@ -41,7 +42,7 @@ def _stage(stage: Stage, fastest: Mapping[str, int]) -> Stage:
     strided = (s.rate in GROUPS and s.var in stage.storage[:1] for a in accesses(stage) for s in a.spans)
     if stage.updates or not any(strided):
         return stage
-    named = {part.name for value in stage.values for part in walk(value) if isinstance(part, Var)} | {*stage.dims}
+    named = variables_of(*stage.values) | {*stage.dims}
     name = next(n for n in _names() if n not in named)
     rewriter = _Rewriter(stage.storage[0], name, fastest)
     values = tuple(map(rewriter.whole, stage.values))

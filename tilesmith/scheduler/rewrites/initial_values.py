@@ -19,8 +19,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     children,
+    has_accesses,
     map_children,
-    walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.pipeline.substitution import substituted
@@ -69,7 +69,7 @@ def _is_cheap(value: Expr, kept: frozenset[str]) -> bool:
         match e:
             case Access():
                 loaded.add(e)
-                if e.name not in kept or any(isinstance(n, Access) for i in e.indices for n in walk(i)):
+                if e.name not in kept or any(map(has_accesses, e.indices)):
                     return False
             case Binary(op="+" | "-" | "*" | "&" | "|" | "^") | Cast() | Compare() | Select() | Unary():
                 pending += children(e)

@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 from tilesmith.scheduler.analysis.stage_graph import expressions
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, Var, map_children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Expr,
+    Var,
+    free_variables,
+    map_children,
+    reads_from,
+    reduction_loops_of,
+    variables_of,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, rewritten
 from tilesmith.scheduler.ir.pipeline.topological_order import in_order
 from tilesmith.scheduler.rewrites.expression_rules.application import TOO_LARGE, is_small
@@ -53,9 +63,8 @@ def extracted(pipeline: Pipeline, place: Place, name: str) -> Pipeline | Refusal
     if isinstance(part, str):
         return Refusal(EXTRACT, str(place), part)
     wrong = problem(name, taken(pipeline)) or _not_a_stage(part, place)
-    dims = _free(part.e)
-    owner = pipeline.stage(place.stage).dims
-    dims = [*(d for d in owner if d in dims), *(d for d in dims if d not in owner)]
+    owner, free = pipeline.stage(place.stage).dims, free_variables(part.e)
+    dims = [*(d for d in owner if d in free), *(d for d in free if d not in owner)]
     if wrong is None and len(dims) > MOST_DIMS:
         wrong = f"it depends on {len(dims)} variables, and a stage has at most {MOST_DIMS} dims"
     if wrong is not None:
@@ -69,33 +78,22 @@ def extracted(pipeline: Pipeline, place: Place, name: str) -> Pipeline | Refusal
 def _not_a_stage(part: Part, place: Place) -> str | None:
     if not operands(part.e):
         return "it is no operation"
-    if any(isinstance(n, Access) and n.name == place.stage for n in walk(part.e)):
+    if reads_from(part.e, place.stage):
         return "it reads the stage itself"
     return None
 
 
-def _free(e: Expr) -> list[str]:
-    """The names of the variables of `e`, but those of its own loops, in the order of their first occurrence."""
-    bound = _loops(e)
-    return list(dict.fromkeys(n.name for n in walk(e) if isinstance(n, Var) and n.name not in bound))
-
-
-def _loops(e: Expr) -> set[str]:
-    return {r.name for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
-
-
 def _without(stage: Stage, producer: Stage) -> Stage:
     """`stage` with the values of `producer` where it reads them."""
-    if not any(isinstance(n, Access) and n.name == producer.name for e in expressions(stage) for n in walk(e)):
+    if not any(reads_from(e, producer.name) for e in expressions(stage)):
         return stage
     names = {*stage.dims, *(r.name for u in stage.updates for r in u.domain)}
-    names |= {n.name for e in expressions(stage) for n in walk(e) if isinstance(n, Var)}
-    names = names.union(*map(_loops, expressions(stage)))
+    names |= variables_of(*expressions(stage)) | reduction_loops_of(*expressions(stage))
 
     def rewrite(e: Expr) -> Expr:
         new = map_children(e, rewrite)
         if isinstance(new, Access) and new.name == producer.name:
-            value = apart(producer.values[new.component], names.union(*map(_loops, new.indices)))
+            value = apart(producer.values[new.component], names | reduction_loops_of(*new.indices))
             return put(value, dict(zip(producer.dims, new.indices, strict=True)))
         return new if new is e else settled(new)
 

@@ -16,8 +16,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Const,
     Expr,
     Select,
+    has_accesses,
     map_children,
-    walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, rewritten
 
@@ -39,7 +39,7 @@ def _inside(e: Expr) -> Expr:
         return e
     left, right = (e.right, e.left) if e.op == "&" and isinstance(fold(e.left), Const) else (e.left, e.right)
     number = fold(right)
-    if not isinstance(number, Const) or any(isinstance(part, Access) for part in walk(left)):
+    if not isinstance(number, Const) or has_accesses(left):
         return e
     n = int(number.value)
     if e.op != "&":
@@ -76,7 +76,7 @@ def _place(e: Expr) -> Expr:
         ) if e.type.kind == "int" and bit.type == e.type:
             at_zero, at_one = (one, other) if (of == 0) == (op == "==") else (other, one)
             (place, n), (same, m) = _apart(at_zero), _apart(at_one)
-            if place == same and not any(isinstance(part, Access) for part in walk(place)):
+            if place == same and not has_accesses(place):
                 return Binary("+", at_zero, _with("*", bit, m - n), e.type)
     return e
 

@@ -26,6 +26,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     map_children,
+    reduction_loops_of,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
@@ -127,8 +129,7 @@ class _Factoring:
     def _fresh(self, stage: Stage) -> str:
         """A name for what is left of the variable, like no other that the stage has in scope."""
         parts = (*stage.values, *(e for u in stage.updates for e in (*u.at, *u.values, u.where) if e is not None))
-        taken = {n.name for e in parts for n in walk(e) if isinstance(n, Var)} | {q.name for q in self.pipeline.params}
-        taken |= {r.name for e in parts for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
+        taken = variables_of(*parts) | reduction_loops_of(*parts) | {q.name for q in self.pipeline.params}
         taken |= {*stage.dims, *(r.name for u in stage.updates for r in u.domain)}
         number, base = 0, self.dim[:50]
         while any(f"{base}_{number}{end}" in taken for end in ("", "_near")):
@@ -152,10 +153,8 @@ class _Factoring:
             raise self.refuse(f"the parts of {first.op} cannot be joined")
         self._check_floats(e.type for e in targets)
         r = self._variable(first.domain)
-        used = {
-            n.name for t in targets for e in (t.body, t.where) if e is not None for n in walk(e) if isinstance(n, Var)
-        }
-        bound = {v.name for t in targets for e in walk(t) if isinstance(e, Reduce) for v in e.domain}
+        used = variables_of(*(e for t in targets for e in (t.body, t.where) if e is not None))
+        bound = reduction_loops_of(*targets)
         if used - bound - set(stage.dims):
             raise self.refuse("it is inside of another reduction, whose variables it uses")
         dims = tuple(d for d in stage.dims if d in used)

@@ -33,7 +33,9 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Var,
     children,
+    has_accesses,
     map_children,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage, Update
@@ -133,7 +135,7 @@ def _requires_no_more(scan: _Scan, update: Update) -> bool:
         if isinstance(e, Reduce):
             return False
         if isinstance(e, Access) and e.name == stage.name:
-            if any(isinstance(n, Access) for i in e.indices for n in walk(i)):
+            if any(map(has_accesses, e.indices)):
                 return False
         elif isinstance(e, Access) and any(
             not _clamped(i) for i in e.indices if any(isinstance(n, Var) and n.name in moving for n in walk(i))
@@ -187,7 +189,7 @@ class _Specialising:
             for e in walk(part)
             if isinstance(e, Access) and e.name in self.dims
         ]
-        said = {n.name for index in read for n in walk(index) if isinstance(n, Var)} & set(stage.dims)
+        said = variables_of(*read) & set(stage.dims)
         if read and (stage.updates or len(said) > 1 or (said and stage.name in self.pipeline.outputs)):
             raise _Unknown
         if said:

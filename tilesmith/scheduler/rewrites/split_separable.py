@@ -10,7 +10,16 @@ from tilesmith.scheduler.analysis.separability import windows
 from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, Var, map_children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Expr,
+    Reduce,
+    Var,
+    map_children,
+    reduction_loops_of,
+    variables_of,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 from tilesmith.scheduler.ir.pipeline.substitution import substituted
 from tilesmith.scheduler.ir.schedule.schedule import Separation
@@ -127,8 +136,7 @@ def _known_with(stage: Stage) -> dict[int, tuple[Stage, Stage]]:
 
 
 def _put_in(stage: Stage, producer: Stage) -> Stage:
-    taken = {n.name for v in stage.values for n in walk(v) if isinstance(n, Var)}
-    taken |= {r.name for v in stage.values for n in walk(v) if isinstance(n, Reduce) for r in n.domain}
+    taken = variables_of(*stage.values) | reduction_loops_of(*stage.values)
     parts = [apart(v, taken) for v in producer.values]
 
     def rewrite(e: Expr) -> Expr:

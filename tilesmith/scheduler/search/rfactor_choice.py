@@ -15,7 +15,7 @@ from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.pipeline.reads import Read
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, variables_of, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.plan import Plan
@@ -226,7 +226,7 @@ class _Choice:
             dims, storage = storages[access.name]
             if storage:
                 fastest = access.indices[dims.index(storage[0])]
-                for v in {n.name for n in walk(fastest) if isinstance(n, Var)} & counted.keys():
+                for v in variables_of(fastest) & counted.keys():
                     counted[v] += 1
         best = max(reduction.domain, key=lambda r: counted[r.name])
         long = self.facts.estimates.trips(best) >= PARAMS.rfactor_terms_per_lane * lanes

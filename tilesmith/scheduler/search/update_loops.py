@@ -20,7 +20,7 @@ from tilesmith.scheduler.features.pipeline.flat_rows import flat_update
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, variables_of, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 from tilesmith.scheduler.search.params import PARAMS
@@ -119,9 +119,7 @@ class _Chosen:
             (e.name, e.component): e.type.bytes
             for value in self.update.values
             for e in walk(value)
-            if isinstance(e, Access)
-            and e.name != stage.name
-            and along <= {v.name for v in walk(e) if isinstance(v, Var)}
+            if isinstance(e, Access) and e.name != stage.name and along <= variables_of(e)
         }
         own, m = [t.bytes for t in stage.types], machine_of(self.platform)
         rows, bytes_ = lanes * (len(own) + len(read)), 2 * sum(own) + sum(read.values())
@@ -174,7 +172,7 @@ class _Chosen:
         if not definition.storage:
             return None
         place = update.at[definition.dims.index(definition.storage[0])]
-        names = {n.name for n in walk(place) if isinstance(n, Var)}
+        names = variables_of(place)
         loops = dict(self.found.loops)
         for loop in names & loops.keys() if len(names) == 1 else ():
             scanned = loops[loop] > 1 and self._moves() - names
@@ -195,7 +193,7 @@ class _Chosen:
 
     def _moves(self) -> set[str]:
         """The variables of the domain that the place moves with."""
-        used = {n.name for e in self.update.at for n in walk(e) if isinstance(n, Var)}
+        used = variables_of(*self.update.at)
         return used & {r.name for r in self.update.domain}
 
     def _with_innermost(self, loop: str) -> tuple[str, ...]:
@@ -251,7 +249,7 @@ class _Chosen:
             image = self.facts.stages[read.name]
             if not image.is_input:  # of a stage there may be no more than a tile
                 continue
-            used = [{n.name for n in walk(i) if isinstance(n, Var)} for i in read.indices]
+            used = [variables_of(i) for i in read.indices]
             across = {d: names & domain for d, names in zip(image.dims, used, strict=True) if vector not in names}
             step = min((image.apart[d] for d, names in across.items() if names), default=0) * image.bytes_per_point
             rows = prod(map(self.found.trips, sorted(set().union(*across.values()))))

@@ -42,6 +42,8 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Var,
     children,
+    has_accesses,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
@@ -279,7 +281,7 @@ class _Times:
         """Executions of `e`, before a reduction in all of which it is the same."""
         n = self.inside
         if self.around:
-            names = {node.name for node in walk(e) if isinstance(node, Var)}
+            names = variables_of(e)
             for variables, outside in self.around:
                 if not names.isdisjoint(variables):
                     break
@@ -348,7 +350,7 @@ class _Counting:
             parts = self._executed(e, n, executions, self._moving)
             if parts is not None:
                 return parts
-        if isinstance(e, Select) and not any(isinstance(part, Access) for part in walk(e.condition)):
+        if isinstance(e, Select) and not has_accesses(e.condition):
             return [(e.if_true, executions), (e.if_false, executions)]
         return [(child, executions) for child in children(e)]
 

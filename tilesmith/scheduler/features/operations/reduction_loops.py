@@ -9,7 +9,16 @@ from math import prod
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.stage_graph import reductions
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Reduce, RVar, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Const,
+    Expr,
+    Reduce,
+    RVar,
+    children,
+    variables_of,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
 UNROLLED_TRIPS = 64
@@ -34,9 +43,7 @@ def is_contraction(e: Reduce) -> bool:
     if len(e.domain) != 1:
         return False
     (r,) = e.domain
-    reads = [
-        {v.name for i in a.indices for v in walk(i) if isinstance(v, Var)} for a in walk(e) if isinstance(a, Access)
-    ]
+    reads = [variables_of(*a.indices) for a in walk(e) if isinstance(a, Access)]
     moving = [names - {r.name} for names in reads if r.name in names]
     return any(a - b and b - a for a, b in combinations(moving, 2))
 

@@ -10,7 +10,7 @@ from tilesmith.scheduler.analysis.stage_graph import expressions, is_plain
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.loop.ops import PAIRED_BITS
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, has_accesses, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
 
 CHANNELS = (2, 4)
@@ -50,6 +50,6 @@ def _looked_up(reader: Stage) -> Iterator[str]:
     stands."""
     for a in (a for e in expressions(reader) for a in walk(e) if isinstance(a, Access) and a.indices):
         *places, channel = a.indices
-        data = any(isinstance(part, Access) for place in places for part in walk(place))
+        data = any(map(has_accesses, places))
         if data and isinstance(channel, Var) and channel.name in reader.dims:
             yield a.name

@@ -14,7 +14,7 @@ from tilesmith.scheduler.features.operations.operation_counts import (
     total,
     update_operations,
 )
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, has_accesses, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 
 
@@ -55,9 +55,4 @@ def facts_of_update(stage: Stage, update: Update, extents: dict[str, int], at: E
     parts = (*update.values, *(() if update.where is None else (update.where,)))
     reads = {e for part in parts for e in walk(part) if isinstance(e, Access)}
     own, scan = sum(e.name == stage.name for e in reads), row_scan(stage, update)
-    return UpdateFacts(tuple(loops), total(typed), typed, any(map(has_data, update.at)), scan, len(reads), own)
-
-
-def has_data(index: Expr) -> bool:
-    """True if an index is made of what is read."""
-    return any(isinstance(e, Access) for e in walk(index))
+    return UpdateFacts(tuple(loops), total(typed), typed, any(map(has_accesses, update.at)), scan, len(reads), own)

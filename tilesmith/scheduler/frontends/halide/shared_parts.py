@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from tilesmith.scheduler.frontends.document.limits import Limits
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, Var, children, map_children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Expr,
+    children,
+    free_variables,
+    map_children,
+    reads_from,
+)
 
 LARGE = 2_000
 """Values of more parts than this, written out, have their shared parts taken out."""
@@ -35,8 +42,8 @@ def taken_out(values: Sequence[Expr], own: str, make: MakeStage) -> list[Expr]:
     for node in _children_first(values):
         made = map_children(node, lambda c: done[id(c)])
         parts = 1 + sum(sizes[id(done[id(c)])] for c in children(node))
-        if uses[id(node)] > 1 and parts > _WORTH and not _reads(made, own):
-            variables = tuple(n for n in _variables(made) if n not in _bound(made))
+        if uses[id(node)] > 1 and parts > _WORTH and not reads_from(made, own):
+            variables = free_variables(made)
             if len(variables) <= Limits().dims:
                 made = make(made, variables)
                 parts = 1 + len(made.indices)
@@ -57,16 +64,3 @@ def _children_first(roots: Sequence[Expr]) -> Iterator[Expr]:
             seen.add(id(node))
             stack.append((node, True))
             stack.extend((c, False) for c in children(node) if id(c) not in seen)
-
-
-def _variables(e: Expr) -> dict[str, None]:
-    return dict.fromkeys(n.name for n in walk(e) if isinstance(n, Var))
-
-
-def _bound(e: Expr) -> set[str]:
-    """The loops of the reductions inside of `e`."""
-    return {r.name for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
-
-
-def _reads(e: Expr, name: str) -> bool:
-    return any(isinstance(n, Access) and n.name == name for n in walk(e))

@@ -227,6 +227,33 @@ def walk(e: Expr) -> Iterator[Expr]:
             stack += parts(node)[::-1]
 
 
+def reads_from(e: Expr, name: str | None) -> bool:
+    """True if `e` reads the stage or input `name`."""
+    return any(isinstance(n, Access) and n.name == name for n in walk(e))
+
+
+def has_accesses(e: Expr) -> bool:
+    """True if `e` reads any stage or input."""
+    return any(isinstance(n, Access) for n in walk(e))
+
+
+def variables_of(*parts: Expr) -> set[str]:
+    """The names of the variables in expressions, those of the loops of their own reductions included."""
+    return {n.name for e in parts for n in walk(e) if isinstance(n, Var)}
+
+
+def reduction_loops_of(*parts: Expr) -> set[str]:
+    """The names of the loops of the reductions in expressions."""
+    return {r.name for e in parts for n in walk(e) if isinstance(n, Reduce) for r in n.domain}
+
+
+def free_variables(e: Expr) -> tuple[str, ...]:
+    """The names of the variables of `e` but those of the loops of its reductions, in the order of their first
+    occurrence."""
+    bound = reduction_loops_of(e)
+    return tuple(dict.fromkeys(n.name for n in walk(e) if isinstance(n, Var) and n.name not in bound))
+
+
 def map_children(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """`e` with every direct subexpression replaced by `f` of it; `e` itself where nothing changes."""
     parts_of = _PARTS.get(type(e))

@@ -21,6 +21,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Select,
     Unary,
     Var,
+    has_accesses,
     map_children,
     walk,
 )
@@ -140,7 +141,7 @@ class ValueEnds:
 
     def index(self, e: Expr) -> Expr:
         """An index with what is known of the values in it: places are put in, others have their ends."""
-        if not any(isinstance(n, Access) for n in walk(e)):
+        if not has_accesses(e):
             return e
         return self._index(e)
 

@@ -17,7 +17,7 @@ from tilesmith.scheduler.frontends.document.limits import Limits
 from tilesmith.scheduler.frontends.document.names import Names
 from tilesmith.scheduler.frontends.document.parser import Syntax, parse
 from tilesmith.scheduler.frontends.document.type_checker import Builder
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Var, children, variables_of
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.rewrites.expression_rules.conditions import (
     Condition,
@@ -206,7 +206,7 @@ class _Reader:
         return Instance(before, after, tuple(where))
 
     def _all_there(self, e: Expr) -> bool:
-        return {n.name for n in walk(e) if isinstance(n, Var)} == {f"?{name}" for name in self.variables}
+        return variables_of(e) == {f"?{name}" for name in self.variables}
 
     def _typed(
         self, part: _Expression, types: Typing, wanted: ScalarType | None = None, want: Want = "value"

@@ -8,7 +8,15 @@ from itertools import product
 from math import isfinite, prod
 from typing import Final
 
-from tilesmith.scheduler.ir.pipeline.expressions import Binary, Const, Expr, Reduce, RVar, Select, Var, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Binary,
+    Const,
+    Expr,
+    Reduce,
+    RVar,
+    Select,
+    variables_of,
+)
 from tilesmith.scheduler.ir.pipeline.semantics import identity
 from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.rewrites.expression_rules.constants import folded, put
@@ -59,7 +67,7 @@ def _factor_out(e: Expr) -> Expr | str:
     if not (isinstance(e, Reduce) and e.op == "sum" and isinstance(e.body, Binary) and e.body.op == "*"):
         return "it is no sum of products"
     for factor, rest in ((e.body.left, e.body.right), (e.body.right, e.body.left)):
-        if not _variables(factor) & {r.name for r in e.domain}:
+        if not variables_of(factor) & {r.name for r in e.domain}:
             return Binary("*", factor, replace(e, body=rest), e.type)
     return "both factors depend on the loops of the sum"
 
@@ -69,7 +77,7 @@ def _factor_in(e: Expr) -> Expr | str:
     if isinstance(e, Binary) and e.op == "*":
         for factor, total in ((e.left, e.right), (e.right, e.left)):
             if isinstance(total, Reduce) and total.op == "sum":
-                if _variables(factor) & {r.name for r in total.domain}:
+                if variables_of(factor) & {r.name for r in total.domain}:
                     return "the factor has a variable of the name of a loop"
                 return replace(total, body=Binary("*", factor, total.body, e.type))
     return "it is no product with a sum"
@@ -133,10 +141,6 @@ def _points(domain: tuple[RVar, ...]) -> Iterator[dict[str, Expr]] | None:
 def _term(e: Reduce, point: Mapping[str, Expr], nothing: float) -> Expr:
     body = put(e.body, point)
     return body if e.where is None else Select(put(e.where, point), body, Const(nothing, e.type), e.type)
-
-
-def _variables(e: Expr) -> set[str]:
-    return {n.name for n in walk(e) if isinstance(n, Var)}
 
 
 COMPUTED: Final = (
