@@ -19,12 +19,12 @@ from itertools import chain
 from math import gcd
 from typing import Literal, NamedTuple, TypeAlias
 
+from tilesmith.scheduler.analysis.affine_forms import AffineForm, affine_form
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
     Call,
-    Cast,
     Const,
     Expr,
     Logical,
@@ -33,10 +33,11 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     children,
+    free_variables,
+    reads_from,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT32, INT64
 from tilesmith.scheduler.ir.pipeline.value_bounds import AT_RUN_TIME, Interval, Leaf, interval, leaf_interval
 
 Sign: TypeAlias = Literal[-1, 0, 1]
@@ -165,12 +166,14 @@ def steady_parts(stage: Stage, update: Update, order: tuple[str, ...]) -> dict[R
     loops in `order`: with these loops, in which no iteration is proved to write what they read."""
     system, found = _system(stage, update), dict[Reduce, frozenset[str]]()
     parts = (*update.values, *(() if update.where is None else (update.where,)))
-    for e in dict.fromkeys(n for part in parts for n in walk(part) if isinstance(n, Reduce) and _reads(n, stage.name)):
-        used = {n.name for n in walk(e) if isinstance(n, Var)} - _bound_inside(e)
+    for e in dict.fromkeys(
+        n for part in parts for n in walk(part) if isinstance(n, Reduce) and reads_from(n, stage.name)
+    ):
+        used = {*free_variables(e)}
         first = next((n for n, loop in enumerate(order) if loop in used), len(order))
         inside = order[:first]
         held: dict[str, Sign] = {loop: 0 for loop in order if loop not in inside}
-        reads = [(tuple(map(_form, a.indices)), local) for a, local in _own_reads(e, stage.name, {})]
+        reads = [(tuple(map(affine_form, a.indices)), local) for a, local in _own_reads(e, stage.name, {})]
         if inside and not any(system.meets(place, local, held) for place, local in reads):
             found[e] = frozenset(inside)
     return found
@@ -182,13 +185,13 @@ def awaited(stage: Stage, update: Update, order: tuple[str, ...], loop: str) -> 
     system, found = _system(stage, update), dict[Access, int]()
     ahead: dict[str, Sign] = {**dict.fromkeys(order[order.index(loop) + 1 :], 0), loop: 1}
     for access, local in (read for v in update.values for read in _own_reads(v, stage.name, {})):
-        place = tuple(map(_form, access.indices))
+        place = tuple(map(affine_form, access.indices))
         if system.meets(place, local, ahead):
             found[access] = _before(system.at, place, loop)
     return found
 
 
-def _before(at: tuple[_Form, ...], place: tuple[_Form, ...], loop: str) -> int:
+def _before(at: tuple[AffineForm, ...], place: tuple[AffineForm, ...], loop: str) -> int:
     """The least number of iterations of `loop` from the one that writes at `place` to the one that reads there."""
     for a, b in zip(at, place, strict=True):
         moved = a.plus(b.scaled(-1))
@@ -225,7 +228,7 @@ def combination(stage: Stage, update: Update) -> Combination | None:
     if not parts or len(parts) < len(found) or len({op for op, _ in parts}) > 1:
         return None
     others = (*(term for _, term in parts), *update.at, *(() if update.where is None else (update.where,)))
-    if any(_reads(e, stage.name) for e in others):
+    if any(reads_from(e, stage.name) for e in others):
         return None
     return Combination(parts[0][0], tuple(term for _, term in parts))
 
@@ -286,46 +289,7 @@ def _joined(value: Expr, op: str, leaves: list[tuple[Expr, int]]) -> Expr:
     return result
 
 
-def _reads(e: Expr, name: str) -> bool:
-    return any(isinstance(n, Access) and n.name == name for n in walk(e))
-
-
 # Systems of equations
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """`const` and the coefficients of loops (as Var) and of what is not affine."""
-
-    const: int
-    terms: dict[Expr, int]
-
-    def scaled(self, k: int) -> _Form:
-        return _Form(self.const * k, {e: c * k for e, c in self.terms.items()} if k else {})
-
-    def plus(self, other: _Form) -> _Form:
-        terms = dict(self.terms)
-        for e, c in other.terms.items():
-            terms[e] = terms.get(e, 0) + c
-        return _Form(self.const + other.const, {e: c for e, c in terms.items() if c})
-
-
-def _form(e: Expr) -> _Form:
-    if e.type in (INT32, INT64):
-        match e:
-            case Const():
-                return _Form(int(e.value), {})
-            case Unary(op="-"):
-                return _form(e.operand).scaled(-1)
-            case Binary(op="+"):
-                return _form(e.left).plus(_form(e.right))
-            case Binary(op="-"):
-                return _form(e.left).plus(_form(e.right).scaled(-1))
-            case Binary(op="*", left=Const(value=k), right=other) | Binary(op="*", left=other, right=Const(value=k)):
-                return _form(other).scaled(int(k))
-            case Cast() if e.operand.type == INT32:
-                return _form(e.operand)
-    return _Form(0, {e: 1})
 
 
 @dataclass(slots=True)
@@ -334,8 +298,8 @@ class _System:
     ranges of its variables."""
 
     name: str
-    at: tuple[_Form, ...]
-    reads: list[tuple[tuple[_Form, ...], dict[str, Range]]]
+    at: tuple[AffineForm, ...]
+    reads: list[tuple[tuple[AffineForm, ...], dict[str, Range]]]
     ranges: dict[str, Range]
     steps: dict[str, int | None]
     numbers: dict[Expr, int] = field(default_factory=dict)
@@ -353,7 +317,7 @@ class _System:
             self.answers[key] = runs and any(self._meet(place, local, ahead, apart) for place, local in others)
         return self.answers[key]
 
-    def meets(self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
+    def meets(self, place: tuple[AffineForm, ...], local: dict[str, Range], ahead: Mapping[str, Sign]) -> bool:
         """True if an iteration may read that place where the other of two such iterations writes."""
         return self._meet(place, local, ahead)
 
@@ -362,7 +326,11 @@ class _System:
         return any(self._meet(place, local, ahead) for place, local in self.reads)
 
     def _meet(
-        self, place: tuple[_Form, ...], local: dict[str, Range], ahead: Mapping[str, Sign], apart: int | None = None
+        self,
+        place: tuple[AffineForm, ...],
+        local: dict[str, Range],
+        ahead: Mapping[str, Sign],
+        apart: int | None = None,
     ) -> bool:
         known: dict[Unknown, Range] = {}
         steps = {loop: self._step(loop, ahead.get(loop), apart) for loop in self.ranges}
@@ -379,8 +347,8 @@ class _System:
 
     def _equation(
         self,
-        a: _Form,
-        b: _Form,
+        a: AffineForm,
+        b: AffineForm,
         local: dict[str, Range],
         ahead: Mapping[str, Sign],
         steps: Mapping[str, Range],
@@ -410,8 +378,7 @@ class _System:
     def _held(self, e: Expr, ahead: Mapping[str, Sign]) -> bool:
         """True if `e` has one value in both iterations."""
         if e not in self.variables:
-            names = {n.name for n in walk(e) if isinstance(n, Var)}
-            self.variables[e] = None if _reads(e, self.name) else frozenset(names - _bound_inside(e))
+            self.variables[e] = None if reads_from(e, self.name) else frozenset(free_variables(e))
         names_used = self.variables[e]
         return names_used is not None and all(ahead.get(n) == 0 for n in names_used)
 
@@ -488,11 +455,11 @@ def _make(stage: Stage, update: Update) -> _System:
     steps = {r.name: _most(r) for r in update.domain}
     for d in free_dims(stage, update):
         ranges[d], steps[d] = (None, None), None
-    reads: list[tuple[tuple[_Form, ...], dict[str, Range]]] = []
+    reads: list[tuple[tuple[AffineForm, ...], dict[str, Range]]] = []
     for e in (*update.at, *update.values, *(() if update.where is None else (update.where,))):
         for access, local in _own_reads(e, stage.name, {}):
-            reads.append((tuple(_form(i) for i in access.indices), local))
-    return _System(stage.name, tuple(_form(e) for e in update.at), reads, ranges, steps)
+            reads.append((tuple(affine_form(i) for i in access.indices), local))
+    return _System(stage.name, tuple(affine_form(e) for e in update.at), reads, ranges, steps)
 
 
 def _own_reads(e: Expr, name: str, local: dict[str, Range]) -> Iterator[tuple[Access, dict[str, Range]]]:
@@ -502,10 +469,6 @@ def _own_reads(e: Expr, name: str, local: dict[str, Range]) -> Iterator[tuple[Ac
     inner = {**local, **{r.name: _range_of(r) for r in e.domain}} if isinstance(e, Reduce) else local
     for child in children(e):
         yield from _own_reads(child, name, inner)
-
-
-def _bound_inside(e: Expr) -> frozenset[str]:
-    return frozenset(r.name for n in walk(e) if isinstance(n, Reduce) for r in n.domain)
 
 
 def _range_of(r: RVar) -> Range:

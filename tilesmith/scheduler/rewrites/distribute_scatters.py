@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tilesmith.scheduler.analysis.affine_forms import affine_form
 from tilesmith.scheduler.analysis.dependence import free_dims
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -26,6 +27,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     RVar,
     Var,
     children,
+    has_accesses,
     map_children,
     walk,
 )
@@ -84,7 +86,7 @@ class _Operands:
 
     def update(self, update: Update) -> Update:
         every = (*update.at, *update.values)
-        places = any(isinstance(n, Access) for e in update.at for n in walk(e))
+        places = any(map(has_accesses, update.at))
         functions = any(work_of(n) == Work.POLYNOMIAL for e in every for n in walk(e))
         if not (places and functions) or update.where is not None:
             return update
@@ -153,21 +155,10 @@ def _affine_parts(e: Expr) -> Iterator[Expr]:
 
 def _coefficients(e: Expr) -> dict[str, int] | None:
     """Coefficients by variable of a sum with constants, params and bounds of inputs; None of anything else."""
-    match e:
-        case Const() | ParamRef() | InputBound() if e.type == INT32:
-            return {}
-        case Var(name=name):
-            return {name: 1}
-        case Binary(op="*", left=Const(value=n), right=of) | Binary(op="*", left=of, right=Const(value=n)):
-            found = _coefficients(of)
-            return None if found is None else {name: int(n) * k for name, k in found.items()}
-        case Binary(op="+" | "-" as op, left=left, right=right):
-            a, b = _coefficients(left), _coefficients(right)
-            if a is None or b is None:
-                return None
-            sign = 1 if op == "+" else -1
-            return {name: a.get(name, 0) + sign * b.get(name, 0) for name in (*a, *(n for n in b if n not in a))}
-    return None
+    terms = affine_form(e).terms if e.type == INT32 else {e: 1}
+    if not all(isinstance(t, Var | ParamRef | InputBound) and t.type == INT32 for t in terms):
+        return None
+    return {t.name: k for t, k in terms.items() if isinstance(t, Var)}
 
 
 def _is_dense(coefficients: dict[str, int], extents: dict[str, int | None], free: set[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
+from tilesmith.scheduler.analysis.affine_forms import affine_form
 from tilesmith.scheduler.analysis.stage_graph import reads
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Binary,
@@ -102,28 +103,13 @@ def _steps(stage: Stage, update: Update) -> dict[str, _Step] | None:
     for d, e in zip(stage.dims, update.at, strict=True):
         if isinstance(e, Var) and e.name == d:
             continue
-        stride, variable, offset = _affine(e)
-        if stride < 1 or variable not in ranges:
+        place = affine_form(e)
+        variable, stride = next(iter(place.terms.items()), (e, 0))
+        if len(place.terms) > 1 or stride < 1 or not isinstance(variable, Var) or variable.name not in ranges:
             return None
-        r = ranges.pop(variable)
-        steps[d] = _Step(stride, offset, variable, r.lo, r.extent)
+        r = ranges.pop(variable.name)
+        steps[d] = _Step(stride, place.const, variable.name, r.lo, r.extent)
     return steps if steps and not ranges else None
-
-
-def _affine(e: Expr) -> tuple[int, str, int]:
-    """A multiple of a variable and an offset; a multiple of 0 where it is anything else."""
-    match e:
-        case Var():
-            return 1, e.name, 0
-        case Binary("*", Const() as n, Var() as v) | Binary("*", Var() as v, Const() as n):
-            return int(n.value), v.name, 0
-        case Binary("+", part, Const() as n) | Binary("+", Const() as n, part):
-            stride, name, offset = _affine(part)
-            return stride, name, offset + int(n.value)
-        case Binary("-", part, Const() as n):
-            stride, name, offset = _affine(part)
-            return stride, name, offset - int(n.value)
-    return 0, "", 0
 
 
 def _at_point(e: Expr, variables: Mapping[str, tuple[str, _Step]]) -> Expr:
