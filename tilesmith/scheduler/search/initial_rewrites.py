@@ -9,25 +9,19 @@ from tilesmith.scheduler.rewrites.names import in_place_of, listed
 from tilesmith.scheduler.search.trace import Decision
 
 _TOLD = {
-    "hoist-reductions": ("what is reduced for many points alike is a stage: {}", "analysis.invariants"),
-    "fold-updates": ("updates that an expression can say are part of the value: {}", "analysis.folding"),
-    "forward-initial-values": ("scans begin with what their values are made of: {}", "analysis.scans"),
-    "order-reductions": ("the loops of long reductions run along memory: {}", "analysis.reduction_order"),
-    "eliminate-symmetric-pairs": (
-        "half of what is the same from either end is computed, and read from both: {}",
-        "analysis.symmetry",
-    ),
-    "propagate-boundaries": (
-        "far beyond the edge that a stage inherits its last place is read: {}",
-        "analysis.edges",
-    ),
-    "factor-exponentials": ("exponentials of sums are products, a factor a loop: {}", "analysis.separability"),
-    "distribute-scatters": ("functions for where data is written are computed before: {}", "analysis.scatters"),
-    "tabulate-weights": ("what takes functions of few loops, and no data, is a table: {}", "analysis.invariants"),
-    "narrow-integers": ("integers have the bits that their values need: {}", "analysis.value_bounds"),
-    "interleave-channels": ("channels lie side by side, as those of the images around: {}", "analysis.flat_rows"),
+    "hoist-reductions": "what is reduced for many points alike is a stage",
+    "fold-updates": "updates that an expression can say are part of the value",
+    "forward-initial-values": "scans begin with what their values are made of",
+    "order-reductions": "the loops of long reductions run along memory",
+    "eliminate-symmetric-pairs": "half of what is the same from either end is computed, and read from both",
+    "propagate-boundaries": "far beyond the edge that a stage inherits its last place is read",
+    "factor-exponentials": "exponentials of sums are products, a factor a loop",
+    "distribute-scatters": "functions for where data is written are computed before",
+    "tabulate-weights": "what takes functions of few loops, and no data, is a table",
+    "narrow-integers": "integers have the bits that their values need",
+    "interleave-channels": "channels lie side by side, as those of the images around",
 }
-"""By rule what is told: chosen, with the stages that changed, or the new ones where there are; and who decided it."""
+"""By rule what is told of it, before the stages that changed, or the new ones where there are."""
 
 
 def rewriting_explained(plan: Plan) -> Iterator[Decision]:
@@ -38,9 +32,7 @@ def rewriting_explained(plan: Plan) -> Iterator[Decision]:
             for name in done.removed:
                 made = in_place_of(name, plan.pipeline.stages)
                 chosen = f"a stage a level: {made}" if made else "its values are known numbers"
-                yield Decision("rewriting", name, chosen, done.reason, "analysis.specialised")
+                yield Decision("rewriting", name, chosen, done.reason, done.rule)
         elif done.rule in _TOLD:
-            chosen, source = _TOLD[done.rule]
-            yield Decision(
-                "rewriting", plan.written.name, chosen.format(listed(done.made or done.changed)), done.reason, source
-            )
+            chosen = f"{_TOLD[done.rule]}: {listed(done.made or done.changed)}"
+            yield Decision("rewriting", plan.written.name, chosen, done.reason, done.rule)

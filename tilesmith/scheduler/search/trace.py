@@ -55,8 +55,7 @@ class Decision:
 @dataclass(frozen=True, slots=True)
 class Applied:
     """A step of a strategy that was made: the `rule` by its name, `where` (a stage, or the pipeline), its `arguments`
-    in
-    words, and the lines of definitions and loop nests that it changed, as they were `before` and as they are
+    in words, and the lines of definitions and loop nests that it changed, as they were `before` and as they are
     `after`."""
 
     rule: str
