@@ -125,7 +125,7 @@ class _Orders:
             self._linked([name]).free = False
 
     def _is_wide(self, v: Value) -> bool:
-        return v.lanes > 1 and v.lanes * (v.mask_bits or v.type.bits) > self.bits
+        return v.lanes > 1 and v.lanes * v.lane_bits > self.bits
 
     def _registers(self, v: Value) -> int:
         return v.lanes * v.type.bits // self.bits

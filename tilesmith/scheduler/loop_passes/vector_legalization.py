@@ -101,7 +101,7 @@ class _Splitter:
 
     def _fits(self, v: Value) -> int:
         """Lanes of a register for elements of such a value."""
-        return min(self.bits // _bits(v), self.most_lanes or self.bits)
+        return min(self.bits // v.lane_bits, self.most_lanes or self.bits)
 
     def _is_wide(self, v: Value) -> bool:
         return v.lanes > 1 and v.lanes > self._fits(v)
@@ -206,7 +206,7 @@ class _Splitter:
 
     def _fitting(self, a: Value, r: Value) -> Value:
         """A mask as one of elements as wide as those of `r`."""
-        bits = _bits(r)
+        bits = r.lane_bits
         if a.type != BOOL or a.lanes == 1 or a.mask_bits == bits:
             return a
         fitting = replace(self._fresh(a, a.lanes), mask_bits=bits)
@@ -220,11 +220,11 @@ class _Splitter:
     def _narrowed(self, r: Value, op: ops.Cast | ops.ResizeMask | ops.Truncate) -> bool:
         """Narrowing of integers: of two registers every other element of half the size makes one."""
         a, truncates = op.a, isinstance(op, ops.Truncate)
-        if not self._is_wide(a) or _bits(r) >= _bits(a) or r.type.is_float or (a.type.is_float and not truncates):
+        if not self._is_wide(a) or r.lane_bits >= a.lane_bits or r.type.is_float or (a.type.is_float and not truncates):
             return False
         if (r.type == BOOL) != (a.type == BOOL):
             return False
-        parts, bits, by_parts = self._whole(a), _bits(a), a.name in self.by_parts
+        parts, bits, by_parts = self._whole(a), a.lane_bits, a.name in self.by_parts
         if truncates:
             middle = [replace(self._fresh(p, p.lanes), type=ScalarType("int", bits)) for p in parts]
             parts = tuple(self._emit(m, ops.Truncate(p)) for m, p in zip(middle, parts, strict=True))
@@ -235,9 +235,9 @@ class _Splitter:
         fits, end = packs, r.type
         if by_parts and not packs:  # low bits are what saturates to themselves without a sign
             parts, fits, end = self._low(parts, r.type.bits), True, ScalarType("uint", r.type.bits)
-        while bits > _bits(r) and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:
+        while bits > r.lane_bits and len(parts) > 1 and self._fits(_sized(parts[0], bits // 2)) > parts[0].lanes:
             bits //= 2
-            t = end if fits and bits == _bits(r) else parts[0].type
+            t = end if fits and bits == r.lane_bits else parts[0].type
             parts = tuple(
                 self._emit(_sized(replace(self._fresh(x, 2 * x.lanes), type=t), bits), ops.Narrow(x, y, fits, by_parts))
                 for x, y in zip(parts[::2], parts[1::2], strict=True)
@@ -383,10 +383,6 @@ def _moved(m: Index, k: int, n: int, count: int) -> Index:
 
 def _lane_vectors(s: Scatter) -> list[Value]:
     return [g.lane.vector for g in s.offsets if g.lane.vector is not None]
-
-
-def _bits(v: Value) -> int:
-    return v.mask_bits or v.type.bits
 
 
 def _sized(v: Value, bits: int) -> Value:

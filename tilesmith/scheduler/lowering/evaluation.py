@@ -100,6 +100,6 @@ class Evaluation(Places):
         if isinstance(op, ops.Call) and op.function in ("min", "max") and e.type != BOOL:
             return self.extreme_of(op.function, args, lanes)
         if e.type == BOOL:
-            bits = [a.mask_bits or a.type.bits for a in args if a.lanes > 1]
+            bits = [a.lane_bits for a in args if a.lanes > 1]
             mask = max(bits)
         return self.builder.define(op, e.type, lanes, mask_bits=mask)

@@ -286,7 +286,7 @@ def picked(b: Builder, vectors: Sequence[Value], picks: Sequence[Pick], pinned: 
 def shuffled(b: Builder, first: Value, second: Value, picks: Sequence[int], pinned: bool = False) -> Value:
     """The lanes `picks` of two vectors of as many lanes. Short ones that fill longer registers double on the way: GCC
     has no instruction for more, and goes by way of memory."""
-    size = (first.mask_bits or first.type.bits) // 8
+    size = first.lane_bits // 8
     widest, shortest = min(len(picks) * size, b.vectors.register_bytes), b.vectors.narrowest_bytes
     while widest > shortest and first.lanes * size < widest // 2:
         whole = 2 * first.lanes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tilesmith.scheduler.codegen.c.types import Symbols
 from tilesmith.scheduler.codegen.opencl import types
 from tilesmith.scheduler.ir.loop.values import Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 
 class Operands:
@@ -55,7 +55,3 @@ class Operands:
             pieces.append(f"{sources[picks[0][0]]}.s{''.join(f'{at:x}' for _, at in picks[:size])}")
             picks = picks[size:]
         return pieces[0] if len(pieces) == 1 else f"({types.type_of(r)})({', '.join(pieces)})"
-
-    def bits_of(self, v: Value) -> int:
-        """Bits of a lane."""
-        return v.mask_bits if v.type == BOOL and v.lanes > 1 else v.type.bits

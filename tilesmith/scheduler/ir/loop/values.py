@@ -31,6 +31,11 @@ class Value:
     def __hash__(self) -> int:
         return hash((self.name, self.literal))
 
+    @property
+    def lane_bits(self) -> int:
+        """Bits of a lane: those of its mask, where it is one."""
+        return self.mask_bits or self.type.bits
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:

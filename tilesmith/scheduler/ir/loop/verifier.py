@@ -294,10 +294,6 @@ def _offsets(offsets: Iterable[LaneOffset], lanes: int, place: str) -> None:
             _require(n is None or n == lanes, place, f"an index has {n} lanes, the vector {lanes}")
 
 
-def _bits(v: Value) -> int:
-    return v.mask_bits or v.type.bits
-
-
 def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
     lanes = r.lanes
     for x in operands_of(op):
@@ -333,11 +329,11 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
             shorter = op.a.type.is_float and r.type.is_integer and r.type.bits <= op.a.type.bits
             _require(shorter and op.a.lanes == lanes, place, "floats become integers of no more bits")
         case ops.Narrow():
-            half = _bits(op.a) == _bits(op.b) == 2 * _bits(r) and op.a.lanes == op.b.lanes
+            half = op.a.lane_bits == op.b.lane_bits == 2 * r.lane_bits and op.a.lanes == op.b.lanes
             _require(half and 2 * op.a.lanes == lanes, place, "two vectors become one of half their bits")
             signed = op.a.type.kind == op.b.type.kind == "int" and op.a.type.bits <= 32 and r.type.is_integer
             _require(signed or not op.saturate, place, "integers of up to 32 bits, with a sign, saturate")
-            parts = lanes * _bits(r) // 8 % ops.PART_BYTES == 0 and op.saturate
+            parts = lanes * r.lane_bits // 8 % ops.PART_BYTES == 0 and op.saturate
             _require(parts or not op.by_parts, place, "vectors of whole parts, which saturate, are narrowed by parts")
         case ops.WidenPart():
             integers = op.a.type.is_integer and r.type.is_integer and lanes > 1
