@@ -17,7 +17,6 @@ from tilesmith.scheduler.analysis.access_functions import (
     hull,
     span_of,
     variable,
-    window,
 )
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Cast, Expr, InputBound, Var
 from tilesmith.scheduler.ir.pipeline.types import INT32, UINT8
@@ -155,18 +154,3 @@ def test_the_overlaps_of_the_usual_accesses() -> None:
     assert (up.rate, up.extent(1), up.extent(2), up.extent(5)) == (Fraction(1, 2), 1, 2, 3)
     stencil = hull(span_of(plus(X, -1), ENV), span_of(plus(X, 1), ENV))
     assert [stencil.extent(n) for n in (1, 2, 8)] == [3, 4, 10]
-
-
-def _alive(producer: Span, access: Span) -> int:
-    """Rows of the producer between the oldest that the new row reads and the newest, at most."""
-    return max(producer.last(v) - access.first(v) + 1 for v in range(24))
-
-
-@pytest.mark.parametrize("rate", [Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 2)])
-@pytest.mark.parametrize(("lo", "hi"), [(-1, 1), (0, 2), (-3, 3), (0, 0)])
-def test_the_window_of_one_reader(rate: Fraction, lo: int, hi: int) -> None:
-    access = Span("y", rate, Fraction(lo), Fraction(hi))
-    rows = window(access, ((variable("y"), access),))
-    assert rows is not None
-    assert rows >= _alive(access, access)
-    assert rate.denominator > 1 or rows == _alive(access, access)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor, gcd, lcm
+from math import floor, gcd, lcm
 from typing import NamedTuple, TypeAlias
 
 from tilesmith.scheduler.ir.pipeline.constant_folding import integer
@@ -318,7 +318,7 @@ def _min_max(function: str, a: Expr, b: Expr, env: Mapping[str, Span]) -> Span:
         return both._replace(lo=pick(left.lo, right.lo), hi=pick(left.hi, right.hi))
     moving, other, bound = (left, right, b) if left.var is not None else (right, left, a)
     if moving.var is not None:
-        e = Call(function, (a, b), moving_type(a))
+        e = Call(function, (a, b), a.type)
         return _clamped(moving, e, bound if function == "max" else None, bound if function == "min" else None)
     if function == "min":
         his = [h for h in (moving.hi, other.hi) if h is not None]
@@ -327,37 +327,3 @@ def _min_max(function: str, a: Expr, b: Expr, env: Mapping[str, Span]) -> Span:
     los2 = [x for x in (moving.lo, other.lo) if x is not None]
     most = None if moving.hi is None or other.hi is None else max(moving.hi, other.hi)
     return Span(None, ZERO, max(los2), most) if los2 and most is not None else UNKNOWN
-
-
-def moving_type(e: Expr) -> ScalarType:
-    """The type of an index expression."""
-    return e.type
-
-
-def window(producer: Span, consumers: tuple[tuple[Span, Span], ...]) -> int | None:
-    """Rows of a sliding window: the most rows of a stage that are alive in one iteration of a sliding loop.
-
-    `producer` is the span of the whole stage in the sliding variable; `consumers` are, for every reader in the
-    loop, the span of the reader itself (for the group's output: the variable) and that of its access. A reader
-    computes only its rows that are new, so the oldest row read is that of the first new row. None where the
-    spans do not move together.
-    """
-    if not producer.known or producer.rate <= 0:
-        return None
-    assert producer.hi is not None
-    oldest: Rational | None = None
-    for reader, access in consumers:
-        through = compose(access, reader)
-        if not (through.known and reader.known) or through.rate != producer.rate or through.clamps != producer.clamps:
-            return None
-        assert reader.hi is not None
-        assert access.lo is not None
-        # the first new row of the reader is more than rate * (v - 1) + hi
-        k = lcm(reader.rate.denominator, reader.hi.denominator)
-        first_new = reader.hi - reader.rate + rational(1, k)
-        least = access.rate * first_new + access.lo
-        oldest = least if oldest is None else min(oldest, least)
-    if oldest is None:
-        return None
-    k = lcm(producer.rate.denominator, oldest.denominator)
-    return ceil(floor(producer.hi - oldest + rational(k - 1, k)) + 1)

@@ -26,7 +26,6 @@ from tilesmith.scheduler.codegen.registry import names as backends
 from tilesmith.scheduler.search.registry import method, methods
 
 Extent = Annotated[list[int], Field(min_length=2, max_length=2)]
-NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$"
 
 
 class Options(BaseModel):

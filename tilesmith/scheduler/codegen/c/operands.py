@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tilesmith.scheduler.codegen.c import masks, permutations
 from tilesmith.scheduler.codegen.c.integer_functions import widening
 from tilesmith.scheduler.codegen.c.lane_gathers import Form
-from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, unaligned, vector, words
+from tilesmith.scheduler.codegen.c.types import Symbols, function_name, literal, scalar, vector, words
 from tilesmith.scheduler.codegen.c.vector_functions import Functions
 from tilesmith.scheduler.ir.loop.values import Value
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, THIRD, ScalarType
@@ -47,11 +47,6 @@ class Operands:
         """The name of a vector type, which is then declared."""
         self.types.add((kind, bits, lanes))
         return vector(kind, bits, lanes)
-
-    def unaligned(self, kind: str, bits: int, lanes: int) -> str:
-        """The name of the type of a vector at any element."""
-        self.types.add((kind, bits, lanes))
-        return unaligned(kind, bits, lanes)
 
     def of(self, t: ScalarType, lanes: int) -> str:
         """The vector type of `t`."""

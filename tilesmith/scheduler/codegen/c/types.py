@@ -33,11 +33,6 @@ def vector(kind: str, bits: int, lanes: int) -> str:
     return f"{_SHORT[kind]}{bits}x{lanes}"
 
 
-def unaligned(kind: str, bits: int, lanes: int) -> str:
-    """The vector type for elements at any address."""
-    return vector(kind, bits, lanes) + "_at"
-
-
 def function_name(name: str, t: ScalarType, lanes: int) -> str:
     """The C name of a function of vectors of `t`."""
     return f"ts_{name}_{short(t)}x{lanes}"

@@ -309,16 +309,6 @@ def free_symbols(value: Value) -> set[Atom]:
     return found - {t.axis for t in terms if isinstance(t, Fold)}
 
 
-def leaves(value: Value) -> list[Term]:
-    """The scalars of a value, those of an array's element once."""
-    match value:
-        case tuple():
-            return [leaf for v in value for leaf in leaves(v)]
-        case Array():
-            return leaves(value.element)
-    return [as_term(value)]
-
-
 def scalar_types(terms: list[Term], place: Place) -> tuple[str, ...]:
     """The types of terms by the rules of the pipeline language. Raises PatternError where they break one."""
     opened = [t for term in terms for t in open_terms(term)]

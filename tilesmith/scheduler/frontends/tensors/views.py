@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import prod
 
 from tilesmith.scheduler.frontends.tensors.graph import Graph, number
 from tilesmith.scheduler.frontends.tensors.pointwise import broadcast
@@ -196,8 +195,3 @@ def _channels(x: Tensor, parts: int) -> int:
     if len(x.shape) != 4 or not x.shape[1].known or x.shape[1].estimate % parts:
         raise Refused(f"blocks of {parts} channels of a tensor {_shown(x.shape)}")
     return x.shape[1].estimate // parts
-
-
-def elements(shape: Shape) -> int:
-    """The number of elements, as planned."""
-    return prod(s.estimate for s in shape)

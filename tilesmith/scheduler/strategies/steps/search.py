@@ -21,8 +21,6 @@ from tilesmith.scheduler.strategies.registry import Example, rule
 from tilesmith.scheduler.strategies.state import METHOD, State, facts_of
 from tilesmith.scheduler.strategies.steps.loops import lanes_of
 
-DEFAULT = Default()
-
 
 @rule("search", Example("blur", "[{at: {stage: blur_x, do: {compute_at: {loop: y.inner}}}}, search]"), place="pipeline")
 def search(state: State, stage: str | None) -> State | str:
