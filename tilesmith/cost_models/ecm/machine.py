@@ -16,9 +16,9 @@ class Machine:
     """The figures of a platform as the model takes them: times in microseconds, `inside` bytes of each level that one
     thread has, `of_all` what all threads have together. Of each level beyond the first its `names` entry, and `outer`:
     microseconds a byte to load, to store, of all threads, and of a thread that waits for it; of `memory` the first and
-    the last two. `latency`: how long memory takes to answer, in which a thread reads `in_flight_bytes`. `looks_up`:
-    whether instructions look up tables. `caches`, `core`, `addresses` of rows and what `takes_elements` as the platform
-    has them."""
+    the last two. `latency`: how long memory takes to answer, in which a thread reads `in_flight_bytes`.
+    `table_entries` of tables that instructions look up, or 0. `caches`, `core`, `addresses` of rows and what
+    `takes_elements` as the platform has them."""
 
     parameters: EcmParameters
     core: Core

@@ -3,7 +3,7 @@
 Independent of analysis, lowering and emission. It works on concrete boxes: a stage is evaluated on whole
 boxes with NumPy broadcasting, and which box of a producer is needed is found by evaluating the indices of
 every access over the consumer's box and taking their least and greatest. What single operators mean is in
-`semantics`, expressions are in `interpret_expressions`, required boxes in `interpret_regions`. The rest of the meaning:
+`semantics`, expressions are in `expressions`, required boxes in `regions`. The rest of the meaning:
 
 - What is required does not depend on conditions: it includes what the side of a select that is not taken reads,
   and the points of a reduction or update that its predicate leaves out.

@@ -1,8 +1,9 @@
 """Elementary functions of vectors of float64 in C files, where floats are relaxed.
 
-They are made as those of float32 are (`c_exponentials`, `c_circular`), with longer polynomials. `exp` and `log` go the
-ways of W. J. Cody and W. Waite and of FreeBSD's msun (Sun Microsystems, 1993); the logarithm of `pow` is a sum of two
-(T. J. Dekker, 1971). Whole numbers are the last bits of large sums, since few machines convert integers of 64 bits.
+They are made as those of float32 are (`exponential_functions`, `circular_functions`), with longer polynomials. `exp`
+and `log` go the ways of W. J. Cody and W. Waite and of FreeBSD's msun (Sun Microsystems, 1993); the logarithm of `pow`
+is a sum of two (T. J. Dekker, 1971). Whole numbers are the last bits of large sums, since few machines convert integers
+of 64 bits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parts of the elementary functions of vectors in C files, conversions of floats, and the C library's functions.
 
-See `c_exponentials` and `c_circular` for those that are computed in whole vectors. They stand for the C library's where
-floats are relaxed.
+See `exponential_functions` and `circular_functions` for those that are computed in whole vectors. They stand for the C
+library's where floats are relaxed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 GCC 12 makes a comparison and a choice of an extreme, four instructions of a mean, three of a magnitude, and widens a
 vector by halves. Clang
-knows the plain text for one instruction, but for that of a mean. For what AArch64 has see `c_neon`.
+knows the plain text for one instruction, but for that of a mean. For what AArch64 has see `neon`.
 """
 
 from __future__ import annotations

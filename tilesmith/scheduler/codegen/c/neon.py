@@ -29,7 +29,7 @@ _REGISTERS = (8, 16)
 """Bytes: half a register, and a whole one."""
 
 FOUND_BEYOND = {16: (f"defined {MACRO}", "vmaxvq_u32((uint32x4_t)(size > limit))")}
-"""Instructions of floats, as `c_elementary` has them."""
+"""Instructions of floats, as `elementary_functions` has them."""
 
 
 def fused_product(t: ScalarType, size: int) -> tuple[str, str] | None:

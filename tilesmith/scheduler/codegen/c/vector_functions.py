@@ -1,7 +1,7 @@
 """Functions of whole vectors that a C file may need, by name and type, each with its callees.
 
-See `c_elementary` for elementary functions and conversions, `c_memory` for loads and stores, `c_integers`,
-`c_neighbours`, `c_gathers` and `c_tables` for the others.
+See `elementary_functions` for elementary functions and conversions, `memory_functions` for loads and stores,
+`integer_functions`, `neighbours`, `gathers` and `lookup_tables` for the others.
 """
 
 from __future__ import annotations

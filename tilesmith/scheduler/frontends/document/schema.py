@@ -1,4 +1,4 @@
-"""The shape of a pipeline document, format 1. Names, types and expressions are checked after it, in `check`."""
+"""The shape of a pipeline document, format 1. Names, types and expressions are checked after it, in `checker`."""
 
 from __future__ import annotations
 

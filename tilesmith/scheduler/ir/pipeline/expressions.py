@@ -1,8 +1,8 @@
 """Typed expressions of the pipeline language: frozen trees, compared by value. Hashes are of what tells most of them
 apart.
 
-Types are settled when a tree is built (`check` builds them): the operands of an arithmetic node
-have the node's type already, conversions are explicit `Cast` nodes.
+Types are settled when a tree is built (of documents by `frontends.document.type_checker`): the operands of an
+arithmetic node have the node's type already, conversions are explicit `Cast` nodes.
 """
 
 from __future__ import annotations

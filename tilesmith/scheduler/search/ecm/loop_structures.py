@@ -100,7 +100,7 @@ def fuse_rows(
     registers, and what later rows read is stored as well. None where there is nothing of the kind.
 
     CGO 2021; only for stages of one plain value that are read by shifts along the row, and by nothing that is computed
-    further out, as far as registers go (see `fused_rows`).
+    further out, as far as registers go (see `analysis.register_windows`).
     """
     definitions = members.facts.definitions
     output = definitions[members.output]
