@@ -68,7 +68,7 @@ OF = {
         scheduler/codegen/c/gathers: VECTOR_BITS ELEMENT_BITS SHARED
         scheduler/codegen/c/lane_gathers: PART
         scheduler/codegen/c/lookup_tables: LONGEST _SIXTEEN
-        scheduler/codegen/c/masks: _PREDICATES _LEAST_BYTES _WHOLE_BYTES _LEAST_BITS
+        scheduler/codegen/c/masks: _PREDICATES _LEAST_BYTES WHOLE_BYTES _LEAST_BITS
         scheduler/ir/loop/program: AVX512_BYTES
         scheduler/codegen/c/neighbours: _REGISTER_BYTES _WORD_BYTES _SHORT_BYTES _QUARTER_BYTES
         scheduler/codegen/c/neon: _REGISTERS

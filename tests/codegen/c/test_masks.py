@@ -161,3 +161,15 @@ def disassembled(made: CSource) -> list[str]:
     library = compiled(made, ("-O3",), vector_bytes=BYTES)
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", library], capture_output=True, text=True, check=True)
     return [line.split("\t")[1] for line in text.stdout.splitlines() if line.count("\t") == 1]
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_masks_of_shorter_elements_are_halved_step_by_step(lanes: int) -> None:
+    """Bytes chosen by comparisons of longer elements: of vectors shorter than a register GCC takes lane by lane what
+    is not halved."""
+    value = "select(a(x) < b(x), uint8(255), uint8(7))"
+    check([(value, (type_, type_)) for type_ in ("float64", "float32", "int32", "uint16")], lanes, VECTORS)
+    group = Group("out", ("x.inner",), (), None, Vector("x", lanes), (), ())
+    pipeline = pipeline_of(value, {"a": "float32", "b": "float32"})
+    code = source_of(pipeline, Schedule("masks", "by hand", (group,)), machine(vector_bytes=32)).code
+    assert re.search(rf"convertvector\(__builtin_convertvector\(\w+, i16x{lanes}\), i8x{lanes}\)", code)

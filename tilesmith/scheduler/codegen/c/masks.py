@@ -23,7 +23,7 @@ _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 _RAW = {8: "char", 16: "short", 32: "int", 64: "long long"}
 _LEAST_BYTES = 16
 """Bytes of the shortest vectors that there are instructions for."""
-_WHOLE_BYTES = 64
+WHOLE_BYTES = 64
 """Bytes of the longest, whose comparisons of floats are told how to round."""
 _LEAST_BITS = 8
 """Bits of the shortest integer that has a mask."""
@@ -104,7 +104,7 @@ def _function(head: str, bits: str, vectors: str) -> str:
 
 def _comparison(name: str, t: ScalarType, lanes: int, c_name: str) -> str:
     own, size = vector(t.kind, t.bits, lanes), max(_LEAST_BYTES, t.bytes * lanes)
-    more = ", 4" if t.is_float and size == _WHOLE_BYTES else ""
+    more = ", 4" if t.is_float and size == WHOLE_BYTES else ""
     call = f"__builtin_ia32_{'u' if t.kind == 'uint' else ''}cmp{_letters(t)}{8 * size}_mask"
     declared, a, b = _raw(t, lanes, "a", "b")
     bits = f"{declared}    return {call}({a}, {b}, {_PREDICATES[name][t.is_float]}, -1{more});\n"

@@ -30,6 +30,7 @@ class Operands:
         self.symbols = symbols
         self.types: set[tuple[str, int, int]] = set()
         self.functions = Functions(strict, register_bytes, architecture)
+        self.halves = register_bytes < masks.WHOLE_BYTES  # the longest registers have instructions for any size
         self.shared_places: frozenset[str] = frozenset()  # vectors of indices that many gathers have in common
         self.shuffles: dict[tuple[int, ...], str] = {}
         self.gathers: dict[Form, str] = {}
@@ -150,7 +151,11 @@ class Operands:
             return (
                 f"{self.function(widening(ScalarType('int', v.mask_bits)), ScalarType('int', bits), lanes)}({v.name})"
             )
-        return f"__builtin_convertvector({v.name}, {target})"
+        text, size = v.name, v.mask_bits
+        while size > bits:
+            size = size // 2 if self.halves else bits
+            text = f"__builtin_convertvector({text}, {self.vector('int', size, lanes)})"
+        return text
 
     def bit_mask(self, v: Value, bits: int, lanes: int) -> str:
         """A bool value as a mask of elements of `bits` that has a bit for each lane."""
