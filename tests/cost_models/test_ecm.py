@@ -743,6 +743,15 @@ def test_registers_that_expressions_need_are_not_there_for_what_is_held() -> Non
     assert none == few < many
 
 
+@pytest.mark.parametrize(("register", "apart"), [(16, 100.0), (32, 200.0), (64, 100.0)])
+def test_shifts_of_the_same_registers_join_their_halves_once(register: int, apart: float) -> None:
+    """A hundred shifts of ten pairs of registers, or of a pair each: AVX2 has two steps, of which one is shared."""
+    platform = machine(shuffle_cycles=apart / 100, store_cycles=0.0).model_copy(update={"vector_bytes": register})
+    steps = (work(operations=(), loads=(Transfer("shuffled", 4, 100.0, n),)) for n in (10, 1))
+    shared, alone = (terms(counts(of), platform)["in core"] for of in steps)
+    assert alone / shared == pytest.approx(apart / (110 if apart > 100 else 100), rel=0.01)
+
+
 def of_many_rows(rows: int, register: int) -> float:
     """The time in the core of points that take a hundred elements each for all lanes of registers of so many bytes,
     from so many rows in all."""

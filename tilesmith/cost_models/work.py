@@ -43,7 +43,7 @@ class Transfer(NamedTuple):
     `stride`th, or the `whole` of each stride one by one; `shared` ones are each of `stride` lanes; `pixels` have
     `stride` channels; a `table` has `stride` parts, each of as many elements as the longest look-up has; of
     `transposed` ones `stride` of each row come at once; `uniform` ones are of `stride` rows of memory, one for each of
-    the points that are computed together."""
+    the points that are computed together; `shuffled` ones are `stride` of the same two registers."""
 
     way: Way
     bytes: int

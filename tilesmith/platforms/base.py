@@ -64,6 +64,10 @@ widen as they multiply."""
 ELEMENTS_BYTES = 64
 """Bytes of the smallest registers for which instructions take an element of memory for all lanes."""
 
+HALVED_BYTES = 32
+"""Bytes of registers whose lanes are shifted half by half, as by AVX2: shorter and longer ones have an instruction for
+all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class VectorUnit:

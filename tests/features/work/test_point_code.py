@@ -186,3 +186,17 @@ def test_neighbours_that_are_summed_are_vectors_wherever_a_remainder_moves_them(
     assert {t.way for t in work.loads} == {"unaligned"}
     assert {(t.bytes, t.times) for t in work.loads} == {(8, 1)}, "eight bytes of each point are one element"
     assert dict(work.operations)["i64"].add == 2, "one instruction for eight, and one for the sum"
+
+
+@pytest.mark.parametrize(("reach", "alike"), [(1, 1), (3, 3), (7, 7)])
+def test_shifts_along_a_window_are_of_two_registers_to_either_side(reach: int, alike: int) -> None:
+    reads = [F("f")(x + a, y) for a in range(-reach, reach + 1)]
+    stages = [stage("f", "xy", F("input")(x, y) + 1), stage("out", "xy", total(reads))]
+    of = pipeline("window", stages, {"out": (256, 64)})
+    placement = Placement("f", "x.inner", "y.inner", storage="registers", vector=Vector("x", 8))
+    loops, tiles = ("x.inner", "y.inner", "x.outer", "y.outer"), (Tile("x", None), Tile("y", None))
+    schedule = Schedule("window", "by hand", (Group("out", loops, tiles, None, Vector("x", 8), (), (placement,)),))
+    (counts,) = counts_of(rewrite(of, schedule), catalog.get("i7-6700"))
+    assert counts.stages[-1].work is not None
+    (shifted,) = (t for t in counts.stages[-1].work.loads if t.way == "shuffled")
+    assert (shifted.times, shifted.stride) == (pytest.approx(2 * reach), alike)

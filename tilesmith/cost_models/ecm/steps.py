@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tilesmith.cost_models.ecm.machine import Machine
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import MOST_PIECES, Before, Edges, Pass, Transfer, Work
-from tilesmith.platforms.base import TABLE_ENTRIES
+from tilesmith.platforms.base import HALVED_BYTES, TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
 
 CLAMPED_LOAD = 10
@@ -21,8 +21,6 @@ NEAR_OPERATIONS = 4
 is too far."""
 ROWS = ("aligned", "unaligned", "strided", "shared")
 """Ways of vectors in the order of a row."""
-SHUFFLED = ("shuffled", "shared")
-"""Ways of vectors that a permutation makes."""
 NEXT_ELEMENTS = 2
 """Elements for all lanes in registers: that of this product, and the next one's, which is loaded meanwhile."""
 PICKED = 4
@@ -212,7 +210,8 @@ def _arithmetic(work: Work, m: Machine) -> float:
 def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
     """Cycles of the permutations that put what one step loads together."""
     p = m.parameters
-    cycles = sum(_vectors(t, lanes, m) for t in loads if t.way in SHUFFLED) * p.shuffle_cycles
+    cycles = sum(_vectors(t, lanes, m) for t in loads if t.way == "shared") * p.shuffle_cycles
+    cycles += sum(_vectors(t, lanes, m) * _shift(t, m) for t in loads if t.way == "shuffled")
     turned = (t for t in loads if t.way == "transposed")
     cycles += sum(_vectors(t, lanes, m) * log2(min(t.stride, lanes)) for t in turned) * p.shuffle_cycles
     cycles += sum(_strided(t, lanes, m).permutations for t in loads if t.way == "strided")
@@ -224,6 +223,13 @@ def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
         each = pieces * one + (pieces - 1) * p.i8.select if pieces else 0.0
         cycles += t.times * max(1.0, lanes / m.vector_bytes) * each
     return cycles
+
+
+def _shift(t: Transfer, m: Machine) -> float:
+    """Cycles of a vector out of two registers. Where lanes are shifted half by half, the second half of one and the
+    first half of the other are joined before, half of the work of a shift, once for all shifts of these two."""
+    joined = 1 / t.stride if m.vector_bytes == HALVED_BYTES else 1.0
+    return (1 + joined) / 2 * m.parameters.shuffle_cycles
 
 
 def _pieces(t: Transfer, m: Machine) -> int:

@@ -42,8 +42,11 @@ def loads(
     size, times = producer.bytes_per_point, read.executed
     if read.producer in registers:
         spans = [s for s in read.roughly if s.var == run.row and s.known and s.width]
-        moved = sum(1.0 for s in spans) and times * (1 - 1 / (1 + float(spans[0].width)))
-        return (Transfer("shuffled", size, moved),) if moved else ()
+        if not spans:
+            return ()
+        others = float(spans[0].width)
+        moved = times * others / (1 + others)
+        return (Transfer("shuffled", size, moved, max(1, int(min(others, moved) / 2))),)  # half to either side
     spans_of = dict(zip(producer.dims, read.roughly, strict=True))
     parts = _table(producer, read, run)
     if parts:

@@ -113,7 +113,7 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
     rows, steps, singles = vectors_of_rows(group, name, run, points)
     typed, loads, stores, before = point_code(group, name, run)
     if streamed and group.one_loop:  # a vector of memory is put together of two
-        loads = (*loads, *(t._replace(way="shuffled") for t in stores))
+        loads = (*loads, *(t._replace(way="shuffled", stride=1) for t in stores))
     is_output = name == group.members.output
     level = min(group.row, group.nest.first_inter) if is_output else group.level(name)
     working, loaded, stored = group.layers.states(name, run, level, points, rows)
