@@ -215,6 +215,16 @@ def test_passes_wait_for_lines_of_rows_that_break_off(working: float) -> None:
     assert total(512.0, True) == total(float("inf"), True)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_passes_take_lines_from_memory_as_stores_do(threads: int) -> None:
+    """A line that is updated comes once and goes once, as one that is stored; two threads share memory's bandwidth."""
+    platform = machine(memory_gb_s_one_thread=10.0, memory_gb_s=10.0, write_allocate_factor=1.25)
+    update = Pass(16, (), 0.0, 0.0, 4, False, 0, 0.0, 0.0, 0.0, 0.0, 1e9, FAR, 0.0)
+    updated = counts(work(steps=0.0, rows=0.0, passes=(update,)), parallel=2.0)
+    total = float(Ecm().price(updated, platform.model_copy(update={"threads": threads})).total)
+    assert total == pytest.approx(1.25 * 1e9 / 10e9 * 1e6, rel=1e-3)
+
+
 def test_passes_take_longer_for_rows_that_they_begin_and_elements_that_they_gather() -> None:
     def total(rows: float, gathered: float) -> float:
         update = Pass(16, (), 2.0, gathered, 4, False, 0, 0.0, rows, 1e5, 0.0, 0.0, 0.0, 0.0)

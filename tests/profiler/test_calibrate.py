@@ -265,6 +265,22 @@ def test_what_is_not_measured_stays_what_it_was():
     assert platform.memory_bandwidth_gb_s == host().memory_bandwidth_gb_s
 
 
+@pytest.mark.parametrize(("copy", "factor"), [(1.05, 1.1), (1.5, 2.0), (0.9, 1.0), (9.0, 8.0)])
+def test_stores_cost_what_copies_take_beyond_their_loads(copy, factor):
+    """Copies in loads of as many bytes, a half of which are loads; a line is fetched, which takes as long as a load."""
+    platform = calibrated(host(), Measured(figures().samples | {"stored.copy": Samples((copy,) * 3)}, "cc"))
+    assert platform.ecm_parameters.write_allocate_factor == factor
+
+
+@pytest.mark.parametrize(("past", "factor"), [(0.9, 0.98), (1.1, 1.3)])
+def test_past_the_caches_stores_gain_and_lose_beside_those_measured(past, factor):
+    """A gain is one over ordinary stores, at whatever these were measured: 0.9 or 1.1 of copies that take 2.1 loads."""
+    stored = figures().samples | ratios((past,) * 3, (past,) * 3) | {"stored.copy": Samples((1.05,) * 3)}
+    parameters = calibrated(host(), Measured(stored, "cc")).ecm_parameters
+    assert (parameters.streaming_store_factor < parameters.write_allocate_factor) == (past < 1)
+    assert parameters.streaming_store_factor == pytest.approx(factor, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("copy", "planes", "factor"),
     [

@@ -84,7 +84,7 @@ class EcmParameters(BaseModel):
     memory_gb_s_one_thread: Bandwidth = Field(description="10^9 bytes/s that one thread reads, streaming")
     memory_gb_s: Bandwidth = Field(description="... that all threads read together")
     write_allocate_factor: Annotated[float, Field(strict=True, ge=1, le=8)] = Field(
-        description="time to write a byte to memory by ordinary stores, in that of reading one"
+        description="time to write a byte to memory by ordinary stores, its line fetched before, in that of reading one"
     )
     streaming_store_factor: Annotated[float, Field(strict=True, gt=0, le=8)] = Field(
         description="... by stores past the caches"
@@ -177,8 +177,8 @@ def derived(platform: Figures) -> EcmParameters:
     - levels deliver what the description says, and half of that to what is written back; all threads of a shared
       instance get four times what one gets, at most as many times as there are cores;
     - one thread reads at most 20 lines a memory latency, three times as many with a prefetcher;
-    - a store to memory takes the time of two loads, a streaming one that of one and a quarter, where there are any: on
-      x86-64;
+    - a store to memory takes the time of two loads, since its line comes and goes: as where all threads keep memory
+      busy, so that none takes longer; a streaming one that of one and a quarter, where there are any: on x86-64;
     - prefetchers run six tenths of the way ahead that hides memory behind instructions, software nearly all of it;
     - a row costs ten nanoseconds, a parallel loop five microseconds.
     """

@@ -60,7 +60,6 @@ static void pass_copy(char *p, size_t bytes, int planes, int past)
 #endif
 }
 
-/* What goes past the caches comes after what it is compared with. */
 enum { LOAD, STORE, COPY, COPY_PAST, PLANES, PLANES_PAST };
 
 static void passes(int what, char *p, size_t bytes, long n)
@@ -126,27 +125,26 @@ static double stream_ns(int what, char *memory, size_t piece, int crew)
     return least;
 }
 
-static int by_size(const void *a, const void *b)
+static size_t whole(size_t bytes)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    size_t unit = 8 * VECTOR_BYTES > 4096 ? 8 * VECTOR_BYTES : 4096;
+    return bytes < unit ? unit : bytes / unit * unit;
 }
 
-/* The time that copies of all threads take past the caches, in that of plain ones: the median of pairs of windows, one
-   after the other, so that what else loads the memory makes both longer. */
-static double past_ns(int plain, char *memory, size_t piece)
+#define PARTS 16
+
+/* ns per byte of all threads together, each of which walks through a piece of its own part by part: the least part of the
+   second half. The first leaves as many lines in the caches, changed or not, as they have of that walk: who comes after
+   another would else write back what that one has changed. */
+static double walk_ns(int what, char *memory, size_t piece)
 {
-    static double ratios[1024];
-    const size_t windows = piece > WINDOW ? piece / WINDOW : 1, bytes = windows > 1 ? WINDOW : piece;
-    int n = 0;
-    for (double end = now() + 4 * sample_ns; n == 0 || (n < 1024 && now() < end); n++) {
-        double took[2];
-        for (int past = 0; past < 2; past++, turn++)
-            took[past] = window_of_all_ns(plain + past, memory, piece, threads, turn % windows * bytes, bytes, 1);
-        ratios[n] = took[1] / took[0];
+    const size_t bytes = whole(piece / PARTS);
+    double least = 1e300;
+    for (size_t k = 0; k < PARTS; k++) {
+        double took = window_of_all_ns(what, memory, piece, threads, k * bytes, bytes, 1);
+        if (k >= PARTS / 2 && took < least) least = took;
     }
-    qsort(ratios, (size_t)n, sizeof *ratios, by_size);
-    return ratios[n / 2];
+    return least / ((double)bytes * threads);
 }
 
 /* A ring of `count` lines: each holds the address of the next, in order or in one random cycle. */
@@ -191,12 +189,6 @@ static double scattered_ns(const char *memory, size_t count)
         }
     });
     return least;
-}
-
-static size_t whole(size_t bytes)
-{
-    size_t unit = 8 * VECTOR_BYTES > 4096 ? 8 * VECTOR_BYTES : 4096;
-    return bytes < unit ? unit : bytes / unit * unit;
 }
 
 static void say_of(const char *level, const char *what, double ns)
@@ -250,12 +242,21 @@ static void caches(char *memory)
     }
 }
 
+/* What stores cost all threads: copies in loads of as many bytes, and past the caches in plain ones. */
+static void stores(char *memory, size_t piece)
+{
+    const double load = walk_ns(LOAD, memory, piece), copy = walk_ns(COPY, memory, piece);
+    say("stored.copy", copy / load);
+    say("past.copy", walk_ns(COPY_PAST, memory, piece) / copy);
+    const double planes = walk_ns(PLANES, memory, piece);
+    say("past.planes", walk_ns(PLANES_PAST, memory, piece) / planes);
+}
+
 static void beyond(char *memory)
 {
     const size_t bytes = set_bytes[sets - 1], piece = whole(bytes / (size_t)threads);
     level("memory", memory, bytes, bytes / (size_t)threads);
-    say("past.copy", past_ns(COPY, memory, piece));
-    say("past.planes", past_ns(PLANES, memory, piece));
+    stores(memory, piece);
     say("memory.scattered", scattered_ns(memory, whole(bytes) / line));
     ring(memory, whole(bytes) / line, 0);
     say("memory.in_order", chase_ns(memory));

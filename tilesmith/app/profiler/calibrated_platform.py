@@ -24,10 +24,12 @@ IMPLAUSIBLE = 20.0
 BUSY = 0.2
 """The part of one core that other programs may use before a calibration is said to be disturbed."""
 
+STORED = "stored.copy"
+"""Copies in the time of loads of as many bytes."""
 PAST = ("past.copy", "past.planes")
 """Copies past the caches in the time of plain ones, to one plane and to three. Where they are faster in every turn, the
-estimate stays: a copy hides what lines that need not be loaded save beside computing. A gain that is in doubt is none:
-neighbours that load the memory make it one or the other by the hour, and whole plans are made for it."""
+estimate stays unless these gain more: a copy hides what lines that need not be loaded save beside computing. A gain in
+doubt is none: neighbours that load the memory make it one or the other by the hour, and whole plans are made for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +207,12 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         yield _Figure("ecm.memory_gb_s_one_thread", _round(1 / one), ("memory.load",), how)
         how = "loads of all threads in order"
         yield _Figure("ecm.memory_gb_s", _round(1 / together), ("memory.load.all",), how)
-    if memory and m.has(*PAST) and not all(ratio < 1 for name in PAST for ratio in m.samples[name].ns):
+    if memory and m.has(STORED):
+        how = "copies by all threads, of whole lines, beside loads"
+        yield _Figure("ecm.write_allocate_factor", _stored(platform, m), (STORED,), how, spreads=0.0)
+    if memory and m.has(*PAST) and (streamed := _streamed(platform, m)) is not None:
         how = "copies by all threads, of whole lines past the caches to one plane or three, each beside a plain one"
-        losing = _round(min(8.0, _streamed(platform.ecm_parameters.write_allocate_factor, m)))
-        yield _Figure("ecm.streaming_store_factor", losing, PAST, how, spreads=0.0)
+        yield _Figure("ecm.streaming_store_factor", streamed, PAST, how, spreads=0.0)
     if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))
@@ -222,11 +226,23 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
         yield _Figure("ecm.fork_join_ns", _round(m.ns("region")), ("region",), how)
 
 
-def _streamed(stored: float, m: Measured) -> float:
-    """Time to write a byte past the caches, by ordinary stores that take the time to read `stored` of them, where that
-    is not sure to gain: none of it is less. A piece that is copied is one half of loads; of one that goes to three
-    planes they are a quarter."""
-    return max(stored, *(m.ns(name) * (stored + 1 / n) - 1 / n for name, n in zip(PAST, (1, 3), strict=True)))
+def _stored(platform: CpuPlatform, m: Measured) -> float:
+    """Time to write a byte by ordinary stores, in that of reading one; half of a copy is loads. None takes less than to
+    fetch its line."""
+    if not m.has(STORED):
+        return platform.ecm_parameters.write_allocate_factor
+    return _round(min(8.0, max(1.0, 2 * m.ns(STORED) - 1)))
+
+
+def _streamed(platform: CpuPlatform, m: Measured) -> float | None:
+    """Time to write a byte past the caches, in that of reading one. Where not every turn gains, that of ordinary stores
+    at least; else what was known of it, which is None, or less. A piece that is copied is one half of loads; of one
+    that goes to three planes they are a quarter."""
+    stored, known = _stored(platform, m), platform.ecm_parameters.streaming_store_factor
+    took = max(m.ns(name) * (stored + 1 / n) - 1 / n for name, n in zip(PAST, (1, 3), strict=True))
+    if all(ratio < 1 for name in PAST for ratio in m.samples[name].ns):
+        return _round(took) if took < known else None
+    return _round(min(8.0, max(stored, took)))
 
 
 def _together(m: Measured) -> float:

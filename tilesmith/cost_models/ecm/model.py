@@ -159,7 +159,8 @@ def _pass_times(p: Pass, caches: list[OccupiedCache], m: Machine, share: Amount,
     ]
     one, all_threads, late = m.memory
     waiting = lines.late_loads * max(late - one, 0.0)
-    memory = largest(beyond[-1] * (2 * one + waiting) * share, 2 * beyond[-1] * all_threads)
+    stored = m.parameters.write_allocate_factor
+    memory = largest(beyond[-1] * (stored * one + waiting) * share, stored * beyond[-1] * all_threads)
     of, long = m.parameters, lines.followed * m.parameters.prefetch_share
     scale = _Overlap(core, sum(levels, 0.0), memory).shown(of.cache_hidden_share * long, of.memory_hidden_share * long)
     return (core, *(time * scale for time in levels), memory * scale)
