@@ -32,6 +32,7 @@ COUNT = {"name": "n", "type": "int32", "default": 64, "min": 1, "max": 4096}
 INDICES: dict[str, tuple[str, str, Mapping[str, object] | None, Params]] = {
     "constants": ("x + int32(ceil(2.0))", "y + int32(round(float64(2.5) * float64(3.0)))", None, {}),
     "a quotient": ("int32(floor(float32(x) / 4.0))", "int32(floor(float32(y) * 0.25))", None, {}),
+    "a quotient rounded down": ("int32(float32(x) // 3.7)", "int32((float32(y) - 20.0) // s)", RANGED, {"s": 2.7}),
     "a divisor with a range": ("int32(floor(float32(x) / s))", "int32(ceil(float32(y) / s))", RANGED, {"s": 2.7}),
     "any factor": ("int32(floor((float32(x) - 20.3) * s))", "int32(float32(y) - s)", SCALE, {"s": -2.3}),
     "any divisor": ("int32(round(abs(float32(x) - 20.0) / s))", "y", SCALE, {"s": -3.3}),
@@ -68,6 +69,22 @@ def test_a_resize_by_what_is_known_at_run_time(n: int) -> None:
     assert_computes(of, region, {"n": n}, images)
 
 
+@pytest.mark.parametrize("by", [2.3, -2.3])
+def test_what_a_quotient_leaves_is_below_the_divisor(by: float) -> None:
+    """A remainder of floats is between 0 and the divisor, but for what rounding adds."""
+    at = "int32(float32(x) * 1.7 % 19.5), int32(floor((float32(y) - 7.0) * 0.37 % s))"
+    of = document({"out": f"image({at})"}, {"image": "int32"}, [SCALE])
+    for region in (REGION, PART):
+        assert inferred(of, region, {"s": by}, {})["image"] == ((0, 20), (-1, 4) if by > 0 else (-3, 4))
+        assert_computes(of, region, {"s": by}, {})
+
+
+def test_remainders_of_data_are_bounded() -> None:
+    of = document({"out": "image(int32(clamp(data(x, y), -4.0, 4.0) * 3.0 % 5.5), y)"}, {"image": "int32", "data": F32})
+    assert inferred(of, REGION, {}, {})["image"][0] == (0, 6)
+    assert_computes(of, REGION, {}, {})
+
+
 @pytest.mark.parametrize("name", ["a divisor with a range", "any factor"])
 def test_code_reads_no_more(name: str) -> None:
     at_x, at_y, param, values = INDICES[name]
@@ -75,7 +92,9 @@ def test_code_reads_no_more(name: str) -> None:
     assert_computes(document(stages, {"image": "int32"}, [param] if param else []), PART, values, {})
 
 
-@pytest.mark.parametrize("index", ["int32(exp(float32(x)))", "int32(float32(x) / (float32(x) - 3.5))", "int32(v(x))"])
+@pytest.mark.parametrize(
+    "index", ["int32(exp(float32(x)))", "int32(float32(x) / (float32(x) - 3.5))", "int32(v(x))", "int32(v(x) % 2.0)"]
+)
 def test_what_has_no_bounds_is_refused(index: str) -> None:
     with pytest.raises(DocumentError, match="unbounded_index"):
         document({"v": {"dims": ["x"], "value": "image(x, 0) * 2.0"}, "out": f"image({index}, y)"}, {"image": F32})

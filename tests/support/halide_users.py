@@ -227,10 +227,31 @@ def noise() -> Case:
     return Case([f], {}, [[(-3, 14), (2, 9)]])
 
 
+def over_nothing() -> Case:
+    """Updates and reductions over no points, beside an update over some."""
+    image = hl.ImageParam(hl.Int(32), 2, "input")
+    none, some = hl.RDom([(0, 0), (0, 3)], "none"), hl.RDom([(1, 8)], "some")
+    f, out = hl.Func("f"), hl.Func("out")
+    f[x, y] = image[x, y]
+    f[x, none.y] += 100
+    f[x, some.x] += f[x, some.x - 1]
+    out[x, y] = f[x, y] + hl.sum(none, image[x, none.y]) + hl.product(none, image[x, none.y]) // 2
+    return Case([out], {image: picture(np.int32, 9, 14)}, [[(0, 14), (0, 9)]])
+
+
+def wrapped_places() -> Case:
+    """Remainders of floats as indices, which the divisor bounds."""
+    image = hl.ImageParam(hl.Float(32), 2, "input")
+    f = hl.Func("f")
+    at = hl.cast(hl.Int(32), hl.floor(hl.cast(hl.Float(32), x) * hl.f32(1.75) % hl.f32(11.5)))
+    f[x, y] = image[at + 1, y] + image[at, y + 1]
+    return Case([f], {image: picture(np.float32, 12, 14)}, [[(0, 30), (0, 9)]])
+
+
 CASES: dict[str, Callable[[], Case]] = {
     f.__name__: f
     for f in (
         blur, unsharp, equalise, bilateral_grid, best_match, recursive_filter, matmul, fading_matmul,
-        inline_reductions, approximations, noise,
+        inline_reductions, approximations, noise, over_nothing, wrapped_places,
     )
 }  # fmt: skip

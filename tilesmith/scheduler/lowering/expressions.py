@@ -203,13 +203,20 @@ class Evaluator(Evaluation):
             case Binary(op="+") if (total := sum_of_products(self, e, frame)) is not None:
                 return total
         if self.rounding and e.type.is_float:
-            a, b = self.value(e.left, frame), self.value(e.right, frame)
-            divisor = opaque(self.builder, b) if e.op == "/" else b
-            return opaque(self.builder, self.op(ops.Binary(e.op, a, divisor), e))
+            return self._as_written(e.op, self.value(e.left, frame), self.value(e.right, frame), e)
         if is_whole_part(e.right):  # first, as a fraction is what is left of the place of which it is the floor
             self.value(e.right, frame)
         made = self.op(ops.Binary(e.op, self.value(e.left, frame), self.value(e.right, frame)), e)
         return rounded_once(self.builder, made)
+
+    def _as_written(self, op: ops.BinaryOperator, a: Value, b: Value, e: Binary) -> Value:
+        """An operation of floats of the type of `e`, rounded as it is written; quotients that are rounded down, and
+        what these leave, by the operations that define them."""
+        if op in ("//", "%"):
+            whole = self.op(ops.Call("floor", (self._as_written("/", a, b, e),)), e)
+            return whole if op == "//" else self._as_written("-", a, self._as_written("*", whole, b, e), e)
+        divisor = opaque(self.builder, b) if op == "/" else b
+        return opaque(self.builder, self.op(ops.Binary(op, a, divisor), e))
 
     def _call(self, e: Call, frame: Frame) -> Value:
         if is_whole_part(e):

@@ -86,13 +86,18 @@ class _Live:
             return 0
         target = self.funcs[call.stage]
         if call.update is not None:
-            target = target.update(call.update)
+            target = target.update(self._number(call.stage, call.update))
         arguments = [self.argument(a) for a in call.arguments]
         made = getattr(target, call.method)(*arguments)
         if call.makes is not None:
             self.funcs[call.makes] = made
             self.dims[call.makes] = self.dims[call.stage]
         return 1
+
+    def _number(self, stage: str, update: int) -> int:
+        """The number that an update has in Halide, where those over nothing are counted, too."""
+        numbers = self.draft.updates.get(stage)
+        return numbers[update] if numbers else update
 
     def argument(self, a: Argument) -> Live:
         match a:
@@ -105,7 +110,7 @@ class _Live:
                     self.made[name, reduction] = kind(f"tilesmith_{name}")
                 return self.made[name, reduction]
             case DomainVar(stage, update, index):
-                return self.hl.RVar(self.loops[stage, update][index])
+                return self.hl.RVar(self.loops[stage, self._number(stage, update)][index])
             case FuncOf(stage):
                 return self.funcs[stage]
             case Guard():

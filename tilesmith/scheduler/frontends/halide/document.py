@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ from tilesmith.scheduler.frontends.halide.templates import Wrapped
 from tilesmith.scheduler.frontends.halide.text import plain, shown
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Reduce, RVar, Var
 from tilesmith.scheduler.ir.pipeline.printer import to_text, values_to_text
+from tilesmith.scheduler.ir.pipeline.semantics import identity
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
 _DIMS = ("x", "y", "c", "n", "m")
@@ -86,15 +88,16 @@ class Draft:
     """The document, and how it came to be.
 
     `funcs` are the Funcs of the stages, `dims` Halide's names of their dims, `loops` those of the domains of their
-    updates; `reductions` are the Funcs that stand inside of a stage's values, in the order in which they are met;
-    `buffers` those inside of the pipeline that are no tables of the document, `weights` the values of these;
-    `scheduled` Funcs that have schedules already.
+    updates, `updates` the numbers that these have in Halide; `reductions` are the Funcs that stand inside of a stage's
+    values, in the order in which they are met; `buffers` those inside of the pipeline that are no tables of the
+    document, `weights` the values of these; `scheduled` Funcs that have schedules already.
     """
 
     document: dict[str, Any] = field(default_factory=dict)
     funcs: dict[str, str] = field(default_factory=dict)
     dims: dict[str, dict[str, str]] = field(default_factory=dict)
     loops: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    updates: dict[str, list[int]] = field(default_factory=dict)
     reductions: dict[str, list[str]] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, None] = field(default_factory=dict)
@@ -239,9 +242,10 @@ class _Drafting:
         values = self._values(func, init, translator, "")
         types = tuple(v.type for v in values)
         entry["value"] = values_to_text(values, (), self._tuples)
-        entries = [self._update(func, u, dims, k, taken, types) for k, u in enumerate(updates)]
-        if entries:
-            entry["updates"] = entries
+        numbers = [k for k, u in enumerate(updates) if not _over_nothing(u.domain)]
+        self.result.updates[name] = numbers
+        if numbers:
+            entry["updates"] = [self._update(func, updates[k], dims, k, taken, types) for k in numbers]
         if func.name in self.structure.boundaries:
             w = self.structure.boundaries[func.name]
             entry["boundary"] = {"kind": w.kind, **self._outside(w, func.name), "domain": self._domain(func.name, w)}
@@ -347,6 +351,9 @@ class _Drafting:
     ) -> Expr:
         """An inline reduction where it is read: its own dims are what it is read at."""
         found, func = self.structure.inline[name], self.funcs[name]
+        nothing = identity(found.op, type).item()
+        if _over_nothing(found.domain) and math.isfinite(nothing):
+            return Const(nothing, type)
         domain, loops = self._loops(found.domain, taken)
         self.result.reductions[self.names[reader]].append(name)
         inner = self._translator(reader, place, {**dict(zip(func.args, indices, strict=True)), **loops}, taken)
@@ -383,6 +390,11 @@ class _Drafting:
                 told = Obstacle(plain(name), "", "an output without estimates of its size", hint=hint)
                 self.result.obstacles.append(told)
         return found
+
+
+def _over_nothing(domain: Iterable[Loop]) -> bool:
+    """True where a domain never has points: an update over it changes nothing, and so is none of ours."""
+    return any(loop.extent.op == "int" and loop.extent.value is not None and loop.extent.value < 1 for loop in domain)
 
 
 def _where_defined(d: Definition) -> Definition:

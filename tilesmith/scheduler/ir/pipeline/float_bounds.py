@@ -13,7 +13,7 @@ else by the type alone. Indices are made of integers, so that the symbol of a fl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite
 from struct import pack, unpack
@@ -45,7 +45,13 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.printer import to_text
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
-from tilesmith.scheduler.ir.pipeline.value_bounds import AT_RUN_TIME, Interval, leaf_interval, parts_of_value
+from tilesmith.scheduler.ir.pipeline.value_bounds import (
+    AT_RUN_TIME,
+    ROUNDED_OFF,
+    Interval,
+    leaf_interval,
+    parts_of_value,
+)
 from tilesmith.scheduler.ir.pipeline.value_bounds import interval as value_interval
 
 Ends = tuple[Index, Index]
@@ -53,7 +59,6 @@ Ends = tuple[Index, Index]
 LARGEST_PARAM = 2.0**40
 """A float param without a range is taken for a number up to this size, and as a divisor down to its inverse."""
 _LARGEST = {32: 3.0e38, 64: 1.0e308}
-_SLACK = {32: 2.0**-20, 64: 2.0**-48}
 _STEPS = ("floor", "ceil", "round", "trunc")
 
 
@@ -218,6 +223,8 @@ class _Bounds:
                 return self._made(e, lo, hi, (-a.most, -a.least), a)
             case Binary(op="+" | "-" | "*" | "/"):
                 return self._binary(e, *parts)
+            case Binary(op="//" | "%"):
+                return self._floored(e, *parts)
             case Select():
                 return self._hull(parts, e.type)
             case Call():
@@ -250,7 +257,7 @@ class _Bounds:
         numbers = [float(end.const) if end.is_const else None for end in ends]
         least, most = declared or (_least_of(e.operand), float(t.max))
         least, most = (n if n is not None else end for n, end in zip(numbers, (least, most), strict=True))
-        slack = 1 + _SLACK[e.type.bits]
+        slack = 1 + ROUNDED_OFF[e.type.bits]
         return _Floats(lo, lo if ends[0] == ends[1] else hi, *_outwards(least, most, slack))
 
     def _binary(self, e: Binary, a: _Floats, b: _Floats) -> _Floats | None:
@@ -276,6 +283,26 @@ class _Bounds:
         lo = self._least(node, a, b, e.op, t, "min")
         hi = self._least(node, a, b, e.op, t, "max")
         return self._made(e, lo, hi, reach, a, b)
+
+    def _floored(self, e: Binary, a: _Floats, b: _Floats) -> _Floats | None:
+        """A quotient that is rounded down, or what it leaves: from 0 to the divisor, but for what rounding adds."""
+        t = e.type
+        quotient = self._binary(replace(e, op="/"), a, b)
+        if quotient is None:
+            return None
+        if e.op == "//":
+            return self._call(Call("floor", (e,), t), [quotient])
+        zero, slack = Const(0.0, t), ROUNDED_OFF[t.bits]
+        most = (max(abs(a.least), abs(a.most)) + max(abs(b.least), abs(b.most))) * slack
+        reach = (min(b.least, 0.0) - most, max(b.most, 0.0) + most)
+        if quotient.one:
+            whole = Binary("*", Call("floor", (quotient.lo,), t), b.lo, t)
+            return self._made(e, Binary("-", a.lo, whole, t), a.lo, reach, a, b)
+        size = _folded(Binary("+", _size(a, t), _size(b, t), t))
+        off = _folded(Binary("*", size, Const(slack, t), t))
+        lo = Binary("-", zero if b.least >= 0 else Call("min", (b.lo, zero), t), off, t)
+        hi = Binary("+", zero if b.most <= 0 else Call("max", (b.hi, zero), t), off, t)
+        return self._made(e, lo, hi, reach)
 
     def _least(
         self, node: Callable[[Expr, Expr], Expr], a: _Floats, b: _Floats, op: str, t: ScalarType, pick: str
@@ -338,11 +365,17 @@ class _Bounds:
 
     def _made(self, e: Expr, lo: Expr, hi: Expr, reach: Sequence[float], *parts: _Floats) -> _Floats | None:
         """The bounds of an operation on `parts`: None where it may overflow, or not be a number."""
-        least, most = _outwards(reach[0], reach[1], 1 + _SLACK[e.type.bits])
+        least, most = _outwards(reach[0], reach[1], 1 + ROUNDED_OFF[e.type.bits])
         if not max(abs(least), abs(most)) < _LARGEST[e.type.bits]:
             return None
         lo = _folded(lo)
-        return _Floats(lo, lo if all(p.one for p in parts) else _folded(hi), least, most)
+        return _Floats(lo, lo if parts and all(p.one for p in parts) else _folded(hi), least, most)
+
+
+def _size(x: _Floats, t: ScalarType) -> Expr:
+    """The greatest size of a value."""
+    lo, hi = (_folded(Call("abs", (end,), t)) for end in (x.lo, x.hi))
+    return lo if lo == hi else Call("max", (lo, hi), t)
 
 
 def _folded(e: Expr) -> Expr:

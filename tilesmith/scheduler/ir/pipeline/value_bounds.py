@@ -57,6 +57,8 @@ class Interval:
 
 UNBOUNDED: Final = Interval(None, None)
 AT_RUN_TIME: Final = Interval(RUNTIME, RUNTIME)
+ROUNDED_OFF: Final = {32: 2.0**-20, 64: 2.0**-48}
+"""No few operations of floats of so many bits are rounded off by more than this part of their operands."""
 _WHOLE_TYPE_BITS: Final = 16  # a type this wide is a bound by itself
 
 Leaf: TypeAlias = Var | ParamRef | InputBound | Access
@@ -223,7 +225,7 @@ def _binary(e: Binary, a: Interval, b: Interval) -> Interval:
         case "//":
             return _floor(_divide(a, b)) if e.type.is_float else _floor_divide(a, b)
         case "%":
-            return UNBOUNDED if e.type.is_float else _remainder(a, b)
+            return _float_remainder(a, b, e.type) if e.type.is_float else _remainder(a, b)
         case "**":
             return _power(a, b, e.type)
         case "&":
@@ -292,6 +294,15 @@ def _remainder(a: Interval, b: Interval) -> Interval:
     if isinstance(a.lo, int | float) and a.lo >= 0:  # and never more than a where that is not negative
         return Interval(0, _any(min, [limit, a.hi]))
     return Interval(0, limit)
+
+
+def _float_remainder(a: Interval, b: Interval, type: ScalarType) -> Interval:
+    """`%` of floats: from 0 to b, but for what rounding adds."""
+    x, y = a.numeric, b.numeric
+    if x is None or y is None or y[0] <= 0 <= y[1] or not all(map(math.isfinite, (*x, *y))):
+        return UNBOUNDED
+    off = (max(map(abs, x)) + max(map(abs, y))) * ROUNDED_OFF[type.bits]
+    return Interval(min(y[0], 0) - off, max(y[1], 0) + off)
 
 
 def _power(a: Interval, b: Interval, type: ScalarType) -> Interval:
