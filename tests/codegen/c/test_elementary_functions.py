@@ -72,7 +72,7 @@ def circular(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 
 
 CASES = {
-    "exp(a(x))": Case(np.exp, 4, lambda rng: (rng.uniform(-104, 89, 50000),)),
+    "exp(a(x))": Case(np.exp, 4, lambda rng: (rng.uniform(-110, 89, 50000),)),
     "log(a(x))": Case(np.log, 3, lambda rng: (np.abs(magnitudes(rng, -149, 128)), rng.uniform(0.5, 2, 50000))),
     "a(x) ** b(x)": Case(np.power, 4, powers),
     "a(x) ** float32(2.2)": Case(
@@ -109,7 +109,7 @@ def circular_doubles(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 
 
 DOUBLES = {
-    "exp(a(x))": Case(np.exp, 4, lambda rng: (rng.uniform(-746, 710, 20000),)),
+    "exp(a(x))": Case(np.exp, 4, lambda rng: (rng.uniform(-760, 710, 20000),)),
     "log(a(x))": Case(np.log, 2, lambda rng: (np.abs(magnitudes(rng, -1074, 1024)), rng.uniform(0.5, 2, 20000))),
     "a(x) ** b(x)": Case(np.power, 2, powers_of_doubles),
     "sin(a(x))": Case(np.sin, 4, circular_doubles),
