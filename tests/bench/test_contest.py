@@ -47,6 +47,15 @@ def test_results_of_the_first_are_kept_though_its_memory_is_used_again() -> None
     assert other.error is None
 
 
+def test_masks_agree_where_they_are_equal() -> None:
+    mask = VALUES > 5
+    _, same, other = hold(
+        [_contender("first", mask), _contender("same", mask.copy()), _contender("other", ~mask)], 1, (False,)
+    )
+    assert same.error is None
+    assert other.error == "disagrees in 12 of 12 values"
+
+
 def test_a_ratio_is_of_the_same_rounds_and_has_an_interval() -> None:
     mine = Result("mine", "", [1.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     its = Result("its", "", [2.0 * ms for ms in mine.rounds_ms])

@@ -32,6 +32,8 @@ def agreement(
         if a.shape != b.shape or a.dtype != b.dtype:
             raise ContenderError(f"an output of {b.dtype} {b.shape}, not {a.dtype} {a.shape}")
         if a.dtype.kind != "f":
+            if a.dtype == np.bool_:
+                a, b = a.view(np.uint8), b.view(np.uint8)
             off = np.maximum(a, b) - np.minimum(a, b)
             wrong = int(np.count_nonzero(off > rounded))
             if rounded and wrong <= a.size // 100 and off.max() <= np.iinfo(a.dtype).max >> 8:
