@@ -17,6 +17,7 @@ from support.small_pipelines import (
 )
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimated_regions
+from tilesmith.scheduler.frontends.document.document import load_text
 from tilesmith.scheduler.ir.pipeline.expressions import Cast, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32
@@ -75,3 +76,19 @@ def test_indices_of_several_remainders_have_exact_bounds() -> None:
     packed = stage("packed", "x", F("input")(x // 4 * 5 + x % 4) + F("input")(x // 4 * 5 + 4))
     regions = estimated_regions(pipeline("p", [packed], {"packed": (1920,)}, {"input": "x"}))
     assert regions["input"] == ((0, 2400),)
+
+
+def test_an_input_that_nothing_but_its_own_size_says_is_as_an_output_of_these_dims() -> None:
+    text = """
+format: 1
+name: columns
+inputs: [{name: f, type: float32, dims: [x, y]}]
+stages:
+  - name: out
+    dims: [x, y]
+    value: 0.0
+    updates: [{domain: {r: [0, f.extent.y]}, at: [x, r], value: "f(x, r)"}]
+outputs: [out]
+estimates: {out: [[0, 40], [0, 30]]}
+"""
+    assert estimated_regions(normalise(load_text(text, yaml=True)))["f"] == ((0, 40), (0, 30))

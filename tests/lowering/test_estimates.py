@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from support.lowered import loaded, pipeline
+from dataclasses import replace
 
+import pytest
+from support.lowered import pipeline
+
+from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop.program import Argument, If, Let, Loop
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols
+from tilesmith.scheduler.rewrites.passes import normalise
 
 
 def test_symbols_have_their_estimates_and_what_is_unknown_is_one() -> None:
@@ -42,18 +48,25 @@ def test_a_range_is_where_it_begins_and_how_much_it_is() -> None:
     assert Estimates({}).range((const(5), const(4))) == (5, 0)
 
 
-def test_regions_of_outputs_and_inputs_are_those_of_the_document() -> None:
+def test_regions_of_outputs_are_those_of_the_document() -> None:
     p = pipeline("f(x, y) + 1.0", dims=("x", "y"))
     found = estimated_symbols(p, p)
     assert found["out.min.x"] == 0
     assert found["out.extent.y"] == 64
-    assert found["f.extent.x"] == 64, "an image without an estimate is as large as the output, dim by dim"
 
 
-def test_dims_that_no_output_has_are_a_point() -> None:
-    p = loaded({"name": "out", "dims": ["x"], "value": "f(x)"}, extents=(17,))
-    assert estimated_symbols(p, p)["f.extent.x"] == 17
-    assert Estimates(estimated_symbols(p, p)).value(sym("f.extent.c")) == 1
+@pytest.mark.parametrize(("boundary", "first", "extent"), [(None, -1, 66), (Boundary("repeat_edge"), 0, 64)])
+def test_inputs_have_the_size_that_the_schedule_is_made_for(boundary: Boundary | None, first: int, extent: int) -> None:
+    p = pipeline("f(x - 1) + f(x + 1)")
+    p = normalise(replace(p, inputs=(replace(p.input("f"), boundary=boundary),)))
+    found = estimated_symbols(p, p)
+    assert (found["f.min.x"], found["f.extent.x"]) == (first, extent)
+    assert estimates(p).symbols.items() <= found.items()
+
+
+def test_inputs_that_nothing_reads_are_a_point() -> None:
+    p = pipeline("float32(x)")
+    assert estimated_symbols(p, p)["f.extent.x"] == 1
 
 
 def test_images_lie_dense_in_the_order_of_their_storage() -> None:

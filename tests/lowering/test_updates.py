@@ -217,7 +217,7 @@ def test_scans_of_a_block_ask_for_the_rows_of_the_next(value: str, width: int, a
 )
 def test_updates_ask_for_the_next_row_pages_further(width: int, height: int, step: int, asked: int) -> None:
     """Rows are asked for of an array larger than the second level, which holds two of them."""
-    value = f"out(x, r - 1) * 0.5 + f(x, clamp({step} * r, 0, 9999))"
+    value = f"out(x, r - 1) * 0.5 + f(x, clamp({step} * r, 0, {height - 1}))"
     p = stage(update(value, ["x", "r"], r=[1, "f.extent.y - 1"]), extents=(width, height))
     made = body(p, [scheduled(UpdateLoops(("x", "r"), Vector("x", 8)))])
     assert made.count("prefetch") == asked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilesmith.scheduler.analysis.access_functions import Span
@@ -74,11 +74,11 @@ def estimates(pipeline: Pipeline, stage_accesses: Mapping[str, tuple[StageAccess
     """The boxes of every live stage and every input that is read, at the estimated output sizes; stages with updates
     are computed on their settled boxes.
 
-    `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate
-    for it, or extent 1. An estimate of a stage or input that the document has widens what is inferred. Of an input
-    without one that has a boundary what is around the outputs is filled in; inputs are as large as their boxes, where
-    edges of rows or reductions over an input depend on the size. Raises ScheduleError where a place is needed that no
-    int32 names.
+    `pipeline` is normalised. A dim whose range follows from nothing known has the document's own estimate for it; one
+    of an input is as an output's dim of that name; others have extent 1. An estimate of a stage or input that the
+    document has widens what is inferred. Of an input without one that has a boundary what is around the outputs is
+    filled in; inputs are as large as their boxes, where edges of rows or reductions over an input depend on the size.
+    Raises ScheduleError where a place is needed that no int32 names.
     """
     symbols = symbols_of(pipeline, dict(pipeline.estimates))
     accesses_of = {s.name: accesses(s) for s in pipeline.stages} if stage_accesses is None else stage_accesses
@@ -120,7 +120,12 @@ def _boxes(
                 for d, bounds in enumerate(footprint_of(a, env)):
                     here[d] = _hull(here[d], bounds)
                     unknown = unknown or bounds is None
-    boxes = {name: _settled(box, known.get(name)) for name, box in need.items()}
+    of_outputs = {d: ends for n in reversed(pipeline.outputs) for d, ends in zip(dims[n], need[n], strict=True)}
+    images = {i.name for i in pipeline.inputs}
+    boxes = {}
+    for name, box in need.items():
+        guess = [of_outputs.get(d) if name in images else None for d in dims[name]]
+        boxes[name] = _settled(box, known.get(name), guess)
     return boxes | _inside_outputs(pipeline, accesses_of, boxes), unknown
 
 
@@ -189,11 +194,14 @@ def symbols_of(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str,
     return symbols
 
 
-def _settled(box: list[Bounds | None], estimate: Region | None) -> tuple[Bounds, ...]:
+def _settled(
+    box: list[Bounds | None], estimate: Region | None, guess: Sequence[Bounds | None] | None = None
+) -> tuple[Bounds, ...]:
+    """What is needed and estimated; where neither is known what is guessed, or a point."""
     result: list[Bounds] = []
     for d, bounds in enumerate(box):
         own = None if estimate is None else (estimate[d][0], estimate[d][0] + estimate[d][1] - 1)
-        result.append(_hull(own, bounds) or (0, 0))
+        result.append(_hull(own, bounds) or (guess[d] if guess else None) or (0, 0))
     return tuple(result)
 
 

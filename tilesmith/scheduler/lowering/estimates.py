@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
+from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.program import Argument, Body, Let, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
@@ -54,21 +55,18 @@ class Estimates:
 
 
 def estimated_symbols(written: Pipeline, pipeline: Pipeline) -> dict[str, int]:
-    """The symbols that a call gives, at the estimates: regions of outputs, as they were written, and of inputs; params
-    are their defaults."""
-    env: dict[str, int] = {}
-    by_dim: dict[str, tuple[int, int]] = {}
-    for name in written.outputs:
-        region = written.estimate(name)
-        for d, (lo, extent) in zip(written.stage(name).dims, region or (), strict=False):
-            env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
-            by_dim[d] = (lo, extent)
-    for image in pipeline.inputs:
-        region = pipeline.estimate(image.name) or tuple(by_dim.get(d, (0, 1)) for d in image.dims)
-        for d, (lo, extent) in zip(image.dims, region, strict=True):
-            env[bound_symbol(image.name, "min", d)], env[bound_symbol(image.name, "extent", d)] = lo, extent
+    """The symbols that a call gives, at the estimates: regions of outputs, as they were written; regions of inputs and
+    params as the schedule is made for them (see `estimated_bounds.estimates`), nothing where nothing is known."""
+    env = estimates(pipeline).symbols
     for p in pipeline.params:
-        env[param_symbol(p.name)] = number_of(p, p.default or 0)
+        env.setdefault(param_symbol(p.name), number_of(p, 0))
+    for image in pipeline.inputs:  # those that nothing reads
+        for d in image.dims:
+            env.setdefault(bound_symbol(image.name, "min", d), 0)
+            env.setdefault(bound_symbol(image.name, "extent", d), 1)
+    for name in written.outputs:
+        for d, (lo, extent) in zip(written.stage(name).dims, written.estimate(name) or (), strict=False):
+            env[bound_symbol(name, "min", d)], env[bound_symbol(name, "extent", d)] = lo, extent
     return env
 
 

@@ -8,6 +8,7 @@ from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering.bounds import with_bounds
 from tilesmith.scheduler.lowering.channel_layout import with_layout
+from tilesmith.scheduler.lowering.estimates import estimated_symbols
 from tilesmith.scheduler.lowering.loops import with_loops
 from tilesmith.scheduler.lowering.rows import with_rows
 from tilesmith.scheduler.lowering.unit import LoweringUnit
@@ -87,7 +88,7 @@ def begun(plan: Plan, platform: Platform) -> LoweringUnit:
         crowded_bytes=platform.caches[0].crowded_bytes(platform.core.prefetch.rows),
         architecture=platform.architecture,
     )
-    return LoweringUnit(plan, platform, pipeline, program)
+    return LoweringUnit(plan, platform, pipeline, program, estimated_symbols(plan.written, pipeline))
 
 
 class _Programs:

@@ -14,20 +14,21 @@ from tilesmith.scheduler.ir.loop.program import Loop, Program
 from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
-from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols
+from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides
 from tilesmith.scheduler.lowering.float_ends import calls
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringUnit:
     """A plan on its way to a loop program. `pipeline` is the plan's, from the pass `layout` on with its channels laid
-    out; `boxes` are the regions of all images and stages that the outputs need, in the terms of the program's
-    `bounds`, some of which stand for functions, which `rounded` has."""
+    out; `symbols` are what a call gives, at the estimates; `boxes` are the regions of all images and stages that the
+    outputs need, in the terms of the program's `bounds`, some of which stand for functions, which `rounded` has."""
 
     plan: Plan
     platform: Platform
     pipeline: Pipeline
     program: Program
+    symbols: Mapping[str, int]
     boxes: Mapping[str, Box] = field(default_factory=dict)
     rounded: Mapping[str, Index] = field(default_factory=dict)
 
@@ -45,8 +46,7 @@ class LoweringUnit:
 
     def estimates(self, b: Builder) -> Estimates:
         """The estimates of what bounds define, and of the loops that `b` builds."""
-        symbols = estimated_symbols(self.plan.written, self.pipeline)
-        symbols |= estimated_strides(self.program.arguments, symbols)
+        symbols = {**self.symbols, **estimated_strides(self.program.arguments, self.symbols)}
         found = Estimates(symbols, b.ranges, rounded=b.rounded)
         found.add(self.program.bounds)
         return found
