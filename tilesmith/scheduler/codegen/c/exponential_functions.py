@@ -18,7 +18,7 @@ _EXP_NUMBERS = """\
 typedef struct { $F least, most, log2e, high, low, fifth, fourth, third, half, one; } ${exp_numbers}_t;
 INLINE ${exp_numbers}_t $exp_numbers(int keep) {
     const $F zero = {0};
-    ${exp_numbers}_t n = {zero - 103.98f, zero + 89.0f, zero + 1.44269504088896341f, zero + 0.693359375f,
+    ${exp_numbers}_t n = {zero - 105.0f, zero + 89.0f, zero + 1.44269504088896341f, zero + 0.693359375f,
                           zero - 2.12194440e-4f, zero + 8.3125012606e-3f, zero + 4.1890331573e-2f,
                           zero + 1.6667115389e-1f, zero + 4.9999230309e-1f, zero + 1.0f};
 #if $avx512
@@ -52,10 +52,10 @@ INLINE $F $exp($F x, ${exp_numbers}_t n) {
     x = $min(n.most, x);
     const $F k = __builtin_ia32_rndscaleps_mask(x * n.log2e, 8, ($F){0}, -1, 4);
 #else
-    const $I none = x < n.least;
-    x = $min(n.most, ($F)(($I)x & ~none));
+    x = $max(n.least, $min(n.most, x));
     const $F half = ($F)((($I)x & INT32_MIN) | 0x3F000000);
-    const $F k = __builtin_convertvector(__builtin_convertvector(x * n.log2e + half, $I), $F);
+    const $I whole = __builtin_convertvector(x * n.log2e + half, $I);
+    const $F k = __builtin_convertvector(whole, $F);
 #endif
     x = $opaque(x - k * n.high) - k * n.low;
     $F p = x * n.fifth + n.fourth;
@@ -66,7 +66,8 @@ INLINE $F $exp($F x, ${exp_numbers}_t n) {
 #if $avx512
     return __builtin_ia32_scalefps512_mask(p, k, ($F){0}, some, 4);
 #else
-    return ($F)(($I)$scaled(p, k) & ~none);
+    const $I part = (whole >> 2) + 141; /* 2^k itself may be no float; of k = -151 the second factor is 0 */
+    return $opaque(p * ($F)(part << 23)) * ($F)((whole - part + 254) << 23);
 #endif
 }
 """
@@ -216,7 +217,7 @@ INLINE $F $cube_root($F x) {
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exp_numbers": (_EXP_NUMBERS, ()),
     "scaled": (_SCALED, ()),
-    "exp": (_EXP, ("min", "opaque", "exp_numbers", "scaled")),
+    "exp": (_EXP, ("min", "max", "opaque", "exp_numbers")),
     "log_parts": (_LOG_PARTS, ("pick", "opaque")),
     "log": (_LOG, ("pick", "log_parts")),
     "log2": (_LOG2, ("opaque", "fma")),
