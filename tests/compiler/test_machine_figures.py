@@ -38,7 +38,7 @@ OF = {
         scheduler/frontends/tensors/pointwise: _ERF
         scheduler/frontends/tensors/resize: _LARGEST
         scheduler/frontends/tensors/sizes: ONE
-        scheduler/ir/pipeline/float_bounds: LARGEST_PARAM _LARGEST _SLACK
+        scheduler/ir/pipeline/float_bounds: LARGEST_PARAM _LARGEST
         scheduler/ir/pipeline/printer: _OR _AND _NOT COMPARE UNARY _POWER ATOM
         scheduler/ir/pipeline/drawing: MOST_NODES _CHARACTER _DEPTH _GAP _HEIGHT _MARGIN
         scheduler/ir/pipeline/semantics: MOST_BITS RANDOM_SEED
@@ -152,7 +152,7 @@ OF = {
         scheduler/frontends/tensors/graph: _DEEPEST _LONGEST
         scheduler/frontends/tensors/windows: _WIDEST
         scheduler/search/tile_costs: SHOWN_DIMS
-        scheduler/ir/pipeline/value_bounds: _WHOLE_TYPE_BITS
+        scheduler/ir/pipeline/value_bounds: ROUNDED_OFF _WHOLE_TYPE_BITS
         scheduler/ir/pipeline/value_ends: MOST_PARTS
         scheduler/ir/schedule/primitives/forms: MAX_STAGES
         scheduler/ir/schedule/primitives/prefetch: MAX_PREFETCH

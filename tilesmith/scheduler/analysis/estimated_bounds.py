@@ -197,7 +197,7 @@ def symbols_of(pipeline: Pipeline, estimates: Mapping[str, Region]) -> dict[str,
 def _settled(
     box: list[Bounds | None], estimate: Region | None, guess: Sequence[Bounds | None] | None = None
 ) -> tuple[Bounds, ...]:
-    """What is needed and estimated; where neither is known what is guessed, or a point."""
+    """The box of what is needed and estimated; where neither is known what is guessed, or a point."""
     result: list[Bounds] = []
     for d, bounds in enumerate(box):
         own = None if estimate is None else (estimate[d][0], estimate[d][0] + estimate[d][1] - 1)
