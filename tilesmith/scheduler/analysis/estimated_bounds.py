@@ -123,9 +123,9 @@ def _boxes(
     of_outputs = {d: ends for n in reversed(pipeline.outputs) for d, ends in zip(dims[n], need[n], strict=True)}
     images = {i.name for i in pipeline.inputs}
     boxes = {}
-    for name, box in need.items():
+    for name, needed in need.items():
         guess = [of_outputs.get(d) if name in images else None for d in dims[name]]
-        boxes[name] = _settled(box, known.get(name), guess)
+        boxes[name] = _settled(needed, known.get(name), guess)
     return boxes | _inside_outputs(pipeline, accesses_of, boxes), unknown
 
 
