@@ -82,8 +82,9 @@ OF = {
         scheduler/lowering/interleaved_channels: PERMUTED_BYTES LONGEST_BYTES
     """,
     "the length of chains and the number of operations in the C, which are the same on every machine": """
-        cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS NEXT_ELEMENTS PICKED
+        cost_models/ecm/steps: CLAMPED_LOAD NEAR_OPERATIONS NEXT_ELEMENTS PICKED TURNED_LOAD
         scheduler/features/operations/dependence_chains: CALL FUNCTIONS SIDE_BY_SIDE
+        scheduler/features/work/row_edges: REMAINDER
         scheduler/lowering/code_size: CLAMPED DIVISION PICKED
     """,
     "the size and shape of the code: what is written out, what is a call, what is loaded once for several points": """

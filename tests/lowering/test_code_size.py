@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilesmith.scheduler.ir.index import Index, const, divide, maximum, sym
+from tilesmith.scheduler.features.work.row_edges import REMAINDER
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, modulo, sym
 from tilesmith.scheduler.ir.loop.ops import Binary, FromIndex
 from tilesmith.scheduler.ir.loop.program import Define, If, Let, Loop, Statement
 from tilesmith.scheduler.ir.loop.values import Value
@@ -25,7 +26,9 @@ def estimate(x: Index) -> int:
     [
         (Define(ONE, Binary("+", ONE, ONE)), 1),
         (Define(FOUR, Binary("+", FOUR, FOUR)), 4),
-        (Define(FOUR, Binary("%", FOUR, FOUR)), 16 * DIVISION),
+        (Define(FOUR, Binary("%", FOUR, FOUR)), 4 * REMAINDER),
+        (Define(FOUR, Binary("//", FOUR, FOUR)), 8 * DIVISION),
+        (Let("m", modulo(sym("k"), N)), 2 + REMAINDER),
         (Define(FOUR, Binary("%", FOUR, Value(INT32, literal=3))), 4),
         (Define(ONE, FromIndex(N + 1)), 1),
         (Let("m", maximum(N, const(0))), 2),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.lowered import buffer, evaluated, pipeline
@@ -15,6 +17,8 @@ from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
 from tilesmith.scheduler.ir.loop.ops import Load, Lookup
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import without_boundaries
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering.memory import load, store
 
@@ -88,6 +92,17 @@ def test_safe_loads_stay_inside_the_buffer() -> None:
 %f_0 = clamped_load f[x + 1] from 0 to f_x - 1 : f32x8
 """.strip().splitlines()
     )
+
+
+@pytest.mark.parametrize("kind", ["mirror_image", "mirror_interior", "repeat_image"])
+@pytest.mark.parametrize("safe", [False, True])
+def test_images_that_turn_at_their_ends_are_loaded_whole_inside(kind: str, safe: bool) -> None:
+    """The places of lanes are those of neighbours where all of them are inside of the image."""
+    p = pipeline("f(x - 3)")
+    p = without_boundaries(replace(p, inputs=(replace(p.inputs[0], boundary=Boundary(kind)),)))
+    found = evaluated(p, exact=True, safe=safe).text().splitlines()[-1]
+    assert found.startswith("%f_0 = edge_gather f[%")
+    assert found.endswith("first x - 3 from f.min.x to f.extent.x + f.min.x - 1 : f32x8")
 
 
 IMAGE = np.arange(1, 1 + 7 * 40, dtype=np.float32).reshape(7, 40)

@@ -150,6 +150,12 @@ _PLACES = (
     "%tn = lanes 0 [STRIDED] : i32x{L} %r = gather q[<3; %tn> origin 0 stride 1] : {T}",
     "%tn = lanes 4 [0; LANES] : i32x{L} %r = monotone_gather q[%tn] enough 1 last 100 : {T}",
     "%tn = lanes 4 [0; LANES] : i32x{L} %r = window_gather q[%tn] enough 1 last 100 : {T}",
+    "%tn = lanes 4 [IN_ORDER] : i32x{L} %r = edge_gather q[%tn] first 4 from 0 to 200 : {T}",
+    "%tn = lanes 0 [AT_LOW] : i32x{L} %r = edge_gather q[%tn] first -2 from 0 to 200 : {T}",
+    "%tn = lanes 100 [AT_HIGH] : i32x{L} %r = edge_gather q[%tn] first 98 from 0 to 100 : {T}",
+    "%tn = lanes 0 [ANEW] : i32x{L} %r = edge_gather q[%tn] first -2 from 0 to 200 : {T}",
+    "%tn = lanes 69 [BACKWARDS] : i32x{L} %r = edge_gather q[%tn] first -70 from 0 to 200 : {T}",
+    "%tn = lanes 0 [STRIDED] : i32x{L} %r = edge_gather q[%tn] first -1 from 0 to 200 : {T}",
 )
 _FLOATS = _results(
     ["{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "neg {a}", "call min({a}, {b})", "call max({a}, {b})",
@@ -174,6 +180,11 @@ def _with_lanes(lines: Sequence[str], lanes: int) -> tuple[str, ...]:
         "NEIGHBOURS": [n + 1 for n in range(lanes)],
         "FIRST": [0] * lanes,
         "STRIDED": [3 * n % 17 for n in range(lanes)],
+        "IN_ORDER": [*range(lanes)],
+        "AT_LOW": [max(n - 2, 1 - n) for n in range(lanes)],
+        "AT_HIGH": [min(n - 2, 3 - n) for n in range(lanes)],
+        "ANEW": [(n - 2) % 201 for n in range(lanes)],
+        "BACKWARDS": [-n for n in range(lanes)],
         "0; LANES": [min(n, lanes - 2) for n in range(lanes)],
     }
     made = []

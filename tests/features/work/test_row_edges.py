@@ -6,6 +6,7 @@ import pytest
 from support.group_work import ORDERS, works
 
 from tilesmith.cost_models.work import Transfer, Way, Work
+from tilesmith.scheduler.features.work.row_edges import REMAINDER
 from tilesmith.scheduler.frontends.document.document import load
 
 WIDTH = 64
@@ -70,17 +71,24 @@ def test_edges_load_what_is_near_a_row_as_vectors_and_strides_lane_by_lane(value
     assert edges.loads == (Transfer(way, 4, 1.0),)
 
 
-def test_places_that_turn_back_are_lane_by_lane_and_take_a_remainder() -> None:
-    edges = work_of("image(x + 32, y)", "mirror_image").edges
-    assert edges is not None
-    assert edges.loads == (Transfer("alone", 4, 1.0),)
-    assert dict(edges.operations)["i32"].divide == 1
+@pytest.mark.parametrize("boundary", ["mirror_image", "mirror_interior", "repeat_image"])
+def test_places_that_turn_at_an_end_take_a_remainder_and_are_of_vectors_at_the_ends(boundary: str) -> None:
+    turned, clamped = (work_of("image(x + 32, y)", kind).edges for kind in (boundary, "repeat_edge"))
+    assert turned is not None
+    assert clamped is not None
+    assert turned.loads == (Transfer("turned", 4, 1.0),)
+    added = [dict(edges.operations)["i32"].add for edges in (turned, clamped)]
+    assert added[0] - added[1] == REMAINDER
 
 
-def test_indices_of_edges_are_operations_of_each_vector() -> None:
-    edges = work_of("image(x + 32, y)").edges
-    assert edges is not None
-    assert dict(edges.operations)["i32"].select > 0
+@pytest.mark.parametrize(
+    "value", ["image(x + 32, y - 2)", "image(x + 32, y) + image(x + 32, y + 1)"], ids=["across rows", "of several rows"]
+)
+def test_indices_of_edges_are_operations_of_each_vector_once_along_the_row(value: str) -> None:
+    one, found = (work_of(v).edges for v in ("image(x + 32, y)", value))
+    assert one is not None
+    assert found is not None
+    assert dict(one.operations)["i32"].select == dict(found.operations)["i32"].select > 0
 
 
 def test_places_that_begin_anew_in_blocks_are_lane_by_lane() -> None:

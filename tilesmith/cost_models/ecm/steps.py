@@ -16,6 +16,9 @@ from tilesmith.platforms.ecm import TypeCycles
 CLAMPED_LOAD = 10
 """Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
 decide."""
+TURNED_LOAD = 40
+"""Operations in the C of a vector that may turn at an end of its row: where it lies, the places of its lanes in the
+vectors at both ends, whether all are there, both, and what is taken of each."""
 NEAR_OPERATIONS = 4
 """Operations on the places of a vector that may be near each other: how far they are from the first, and whether that
 is too far."""
@@ -164,7 +167,7 @@ def _moving(t: Transfer, lanes: int, m: Machine) -> float:
     p = m.parameters
     if t.way == "gathered" and t.bytes >= m.core.instructions.gathered_bytes and m.vector_bytes >= GATHERED_AT_ONCE:
         return t.times * lanes
-    if t.way in ("gathered", "alone"):
+    if t.way in ("gathered", "alone", "clamped", "turned"):
         return _load(t, lanes, m) / p.scalar_cycles
     return _vectors(t, lanes, m) * (1.0 if t.way in ROWS else 2.0)
 
@@ -313,6 +316,8 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
             return t.times * vectors * p.unaligned_load_cycles
         case "clamped":
             return t.times * (vectors * p.unaligned_load_cycles + CLAMPED_LOAD * p.scalar_cycles)
+        case "turned":
+            return t.times * (2 * vectors * p.unaligned_load_cycles + TURNED_LOAD * p.scalar_cycles)
         case "shared":
             # lines are crossed by as many as there are bytes
             crossing = (p.unaligned_load_cycles - p.load_cycles) / t.stride

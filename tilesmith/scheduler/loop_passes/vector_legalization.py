@@ -366,6 +366,8 @@ def _moved_on(op: ops.Operation, k: int, lanes: int, whole: int) -> ops.Operatio
             return replace(op, at=op.at + k * lanes)
         case ops.MonotoneGather() | ops.WindowGather():  # a shorter vector fits further on
             return replace(op, enough=op.enough + (whole - lanes), last=op.last + (whole - lanes))
+        case ops.EdgeGather():
+            return replace(op, first=op.first + k * lanes)
         case ops.Lanes():
             return replace(op, pattern=op.pattern[k * lanes : (k + 1) * lanes])
         case _:

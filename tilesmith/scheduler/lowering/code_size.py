@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilesmith.scheduler.features.operations.node_operations import Tally, add_executed
+from tilesmith.scheduler.features.work.row_edges import REMAINDER
 from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.ops import Binary, ClampedLoad, Gather, MonotoneGather, Operation, WindowGather
+from tilesmith.scheduler.ir.loop.ops import (
+    Binary,
+    ClampedLoad,
+    EdgeGather,
+    Gather,
+    MonotoneGather,
+    Operation,
+    WindowGather,
+)
 from tilesmith.scheduler.ir.loop.program import Body, Define, If, Loop
 from tilesmith.scheduler.ir.loop.traversal import indices, regions
 from tilesmith.scheduler.ir.loop.values import Value
@@ -15,7 +24,7 @@ from tilesmith.scheduler.ir.pipeline.types import INT32
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 
 DIVISION = 20
-"""Instructions in the time of a division by a number that only the call knows, of each lane."""
+"""Instructions in the time of a division by a number that only the call knows: of doubles, a register in vectors."""
 PICKED = 3
 """Instructions of a lane that is loaded on its own: its place, the load, and its way into the vector."""
 CLAMPED = 16
@@ -64,12 +73,12 @@ def _instructions_of(result: Value, op: Operation, register_bytes: int) -> float
     match op:
         case Gather():
             return PICKED * result.lanes
-        case MonotoneGather() | WindowGather():
+        case MonotoneGather() | WindowGather() | EdgeGather():
             return CLAMPED * max(1.0, result.lanes * INT32.bits / (8 * register_bytes))
         case ClampedLoad():
             return CLAMPED + registers
-        case Binary("//" | "%", _, by) if result.type.is_integer and by.literal is None:
-            return DIVISION * result.lanes  # no vectors of integers are divided
+        case Binary("//" | "%" as kind, _, by) if result.type.is_integer and by.literal is None:
+            return (REMAINDER if kind == "%" else 2 * DIVISION) * registers
     return registers
 
 
@@ -79,5 +88,5 @@ def _of_index(x: Index) -> float:
     for atom, _ in x.terms:
         if atom.kind != "sym":
             total += sum(map(_of_index, atom.args)) + len(atom.args) - 1
-            total += 0.0 if atom.kind not in ("div", "mod") or atom.args[1].is_const else DIVISION
+            total += 0.0 if atom.args[-1].is_const else {"div": DIVISION, "mod": REMAINDER}.get(atom.kind, 0)
     return total

@@ -25,7 +25,7 @@ from tilesmith.scheduler.ir.index import (
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, Scope, literal
 from tilesmith.scheduler.ir.loop.values import Lane, Neighbours, Value
-from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_turning
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp, before_turning
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -201,7 +201,7 @@ class Places(ABC):
                 if moving is not None and (place.pattern is None or place.vector is not None):
                     place = self.lane(a, frame)
                 inner = self._extreme("min", place, self.lane(hi, frame), e, frame)
-                return self._extreme("max", inner, self.lane(lo, frame), e, frame)
+                return self._turned(self._extreme("max", inner, self.lane(lo, frame), e, frame), e, frame)
             case Cast() if e.operand.type in (INT32, INT64) and not e.saturate:
                 operand = self.lane(e.operand, frame)
                 return self._from_value(e, frame) if self._may_wrap(e, operand) else operand
@@ -247,7 +247,8 @@ class Places(ABC):
                 lane = frame.env[e.name]
                 if lane.uniform:
                     return "not"
-                in_order = lane.near if lane.pattern is None else [*lane.pattern] in _both_ways(lane.pattern)
+                p = lane.pattern
+                in_order = lane.near if p is None else [*p] in (sorted(p), sorted(p, reverse=True))
                 return "in order" if in_order else "any way"
             case Unary(op="-") | Cast():
                 return self.moves(e.operand, frame)
@@ -435,6 +436,17 @@ class Places(ABC):
         clamped = None if places is None else places.extreme(kind, end.base)
         return replace(lane, run=run, room=self._room(moving) if self.safe else None, clamped=clamped)
 
+    def _turned(self, bounded: Lane, e: Call, frame: Frame) -> Lane:
+        """The clamp `e`, with what it is of if that are neighbours, which repeat or are mirrored beyond its ends."""
+        before = before_clamp(e)
+        if not self.exact or bounded.vector is None or before is e.args[0]:
+            return bounded
+        places, low, high = (self.lane(part, frame) for part in (before, *e.args[1:]))
+        found = None if places.pattern is None else _neighbours(places)
+        if found is None or not (low.uniform and high.uniform):
+            return bounded
+        return replace(bounded, turned=replace(found, low=low.base, high=high.base))
+
     @staticmethod
     def _room(lane: Lane) -> Index | None:
         """An index that is not negative where neighbours have 32 bits, those that are nowhere as well."""
@@ -573,10 +585,6 @@ def _neighbours(lane: Lane) -> Neighbours | None:
     if p is None:
         return lane.clamped
     return Neighbours(lane.base + p[0]) if p == tuple(range(p[0], p[0] + len(p))) else None
-
-
-def _both_ways(pattern: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    return sorted(pattern), sorted(pattern, reverse=True)
 
 
 def _is_short(t: ScalarType) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tilesmith.scheduler.analysis.bounds_inference import bound_symbol
 from tilesmith.scheduler.features.pipeline.lookup_tables import FEWEST, MOST_PARTS
-from tilesmith.scheduler.ir.index import Index, const, maximum, minimum
+from tilesmith.scheduler.ir.index import Index, const, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import (
     LOOKUP_PART,
     Broadcast,
     Cast,
     ClampedLoad,
+    EdgeGather,
     Gather,
     Load,
     Lookup,
@@ -77,6 +79,8 @@ def _gathered(b: Builder, access: Access, moving: frozenset[int]) -> Value:
     """Elements at places that differ from lane to lane in any way: looked up in a table, picked of vectors that have
     them where they are near each other, or gathered."""
     buffer, unit = access.buffer, access.unit
+    if moving == {buffer.unit} and (found := _turned(b, access)) is not None:
+        return found
     row, gathered = lane_offsets(b, buffer, access.lanes, moving, access.safe)
     width = max(map(width_of, access.lanes))
     index, origin, extent = unit.vector, buffer.origin[buffer.unit], buffer.extent[buffer.unit]
@@ -94,6 +98,23 @@ def _gathered(b: Builder, access: Access, moving: frozenset[int]) -> Value:
             last = origin + extent - width - unit.base
             return access.defined(b, WindowGather(row, index, extent - width, last), width)
     return access.defined(b, Gather(row, gathered), width)
+
+
+def _turned(b: Builder, access: Access) -> Value | None:
+    """Elements of a row beyond whose ends an image repeats or is mirrored; None of any others."""
+    buffer, unit = access.buffer, access.unit
+    places, at = unit.turned, unit.vector
+    if places is None or at is None or at.type.bits != INT32.bits or access.type == BOOL:
+        return None
+    assert places.low is not None
+    assert places.high is not None
+    dim = buffer.dims[buffer.unit]
+    first, extent = (sym(bound_symbol(buffer.stage, which, dim)) for which in ("min", "extent"))
+    whole = buffer.where == "argument" and (places.low, places.high) == (first, first + extent - 1)
+    if buffer.ring[buffer.unit] is not None or (access.safe and not whole):
+        return None
+    row = row_of(b, buffer, access.lanes)
+    return access.defined(b, EdgeGather(row, at, places.first, places.low, places.high), at.lanes)
 
 
 def _looked_up(b: Builder, access: Access, lookup: Lookup, width: int) -> Value:

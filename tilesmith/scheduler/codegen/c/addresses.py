@@ -27,6 +27,7 @@ Memory: TypeAlias = (
     | ops.GatherFours
     | ops.MonotoneGather
     | ops.WindowGather
+    | ops.EdgeGather
     | ops.Lookup
     | ops.CarriedElements
     | ops.VectorsIntoLine
@@ -141,9 +142,11 @@ def address(o: Operands, r: Value, op: Memory) -> str:
         case ops.WindowGather():
             if not windows.has_windows(r.type, r.lanes):
                 return _gather(o, r, ops.Gather(op.row, (LaneOffset(Lane(const(0), None, op.at), const(1), const(0)),)))
-            at = op.at.name if op.at.type == INT32 else f"({o.of(INT32, r.lanes)}){op.at.name}"
             ends = f"{o.symbols.bare(op.enough)}, {o.symbols.bare(op.last)}"
-            return f"{o.function(windows.NAME, r.type, r.lanes)}({op.row}, {ends}, {at})"
+            return f"{o.function(windows.NAME, r.type, r.lanes)}({op.row}, {ends}, {_places(o, r, op.at)})"
+        case ops.EdgeGather():
+            places = ", ".join(o.symbols.bare(x) for x in (op.first, op.low, op.high))
+            return f"{o.function('edge', r.type, r.lanes)}({op.row}, {places}, {_places(o, r, op.at)})"
         case ops.Lookup():
             return _lookup(o, r, op)
         case ops.CarriedElements() | ops.VectorsIntoLine():
@@ -179,9 +182,13 @@ def _lookup(o: Operands, r: Value, op: ops.Lookup) -> str:
 
 def _monotone_gather(o: Operands, r: Value, op: ops.MonotoneGather) -> str:
     """A row that is long enough is read from the first of them on, or at the last place where a vector fits."""
-    at = op.at.name if op.at.type == INT32 else f"({o.of(INT32, r.lanes)}){op.at.name}"
     ends = f"{o.symbols.text(op.enough)} >= 0, {o.symbols.text(op.last)}"
-    return f"{o.function('run', r.type, r.lanes)}({op.row}, {ends}, {at})"
+    return f"{o.function('run', r.type, r.lanes)}({op.row}, {ends}, {_places(o, r, op.at)})"
+
+
+def _places(o: Operands, r: Value, at: Value) -> str:
+    """A vector of places as integers with a sign."""
+    return at.name if at.type == INT32 else f"({o.of(INT32, r.lanes)}){at.name}"
 
 
 def _gather(o: Operands, r: Value, op: ops.Gather) -> str:

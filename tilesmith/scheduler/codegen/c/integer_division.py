@@ -153,14 +153,21 @@ def definition(name: str, t: ScalarType, lanes: int) -> str:
     return Template(_QUOTIENT).substitute(words | _by_parts(t, size))
 
 
+def any_bit(name: str, size: int) -> tuple[str, str]:
+    """The condition of the preprocessor under which there is a test for any bit in a vector of so many bytes, and the
+    test, in terms of `whole`, its type of long long."""
+    where, bits, call = {
+        64: ("defined __AVX512F__ && !defined __clang__", "(i32x16)", "__builtin_ia32_ptestmd512({0}, {0}, -1)"),
+        32: ("defined __AVX__", "(whole)", "!__builtin_ia32_ptestz256({0}, {0})"),
+        16: ("defined __SSE4_1__", "(whole)", "!__builtin_ia32_ptestz128({0}, {0})"),
+    }.get(size, ("0", "", "0"))
+    return where, call.format(bits + name)
+
+
 def _far(t: ScalarType, size: int) -> dict[str, str]:
     """The test for any lane that is further than one divisor from where it belongs."""
     signed, parts = t.kind == "int", size // 8
-    where, found = {
-        64: ("defined __AVX512F__ && !defined __clang__", "__builtin_ia32_ptestmd512((i32x16)far, (i32x16)far, -1)"),
-        32: ("defined __AVX__", "!__builtin_ia32_ptestz256((whole)far, (whole)far)"),
-        16: ("defined __SSE4_1__", "!__builtin_ia32_ptestz128((whole)far, (whole)far)"),
-    }.get(size, ("0", "0"))
+    where, found = any_bit("far", size)
     return {
         "W": vector("uint", 64, parts),
         "below": f" + (({vector('uint', 32, size // 4)})b & ({vector('uint', 32, size // 4)})(a < 0))"

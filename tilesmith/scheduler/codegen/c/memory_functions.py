@@ -38,6 +38,46 @@ INLINE $T $run(const $E *row, int whole, int64_t last, $J at) {
 }
 """
 
+_EDGE = """\
+/* Elements of a row, at places that are neighbours from `first` on where all of these lie from `low` to `high`. Where
+   they turn at an end, or begin anew, they are in the vectors at both ends, or in one. */
+INLINE $T $edge(const $E *row, int64_t first, int64_t low, int64_t high, $J at) {
+    $T found;
+    if (first >= low && first + $last <= high) {
+        memcpy(&found, row + first, sizeof found);
+        return found;
+    }
+#if TILESMITH_REGISTER >= $bytes && ($permutes)
+    if (__builtin_expect(high - low >= $last, 1)) {
+        const int across = first < low ? first + $last >= low : first <= high;
+        const int64_t end = first < low ? low : high - $last;
+        const int64_t one = across ? end : ts_min(ts_min(at[0], at[$last]), high - $last);
+        const int64_t two = across ? low + high - $last - end : one;
+        const $J near = at - (int32_t)one, far = at - (int32_t)two, beyond = ($J)((near & ~$last) != 0);
+        const $J lost = beyond & far & ~$last;
+#if $tests
+        typedef long long whole __attribute__((vector_size($place_bytes), unused));
+        const int some = $any;
+#else
+        uint64_t words[sizeof lost / 8], some = 0;
+        memcpy(words, &lost, sizeof lost);
+        for (int n = 0; n < (int)(sizeof lost / 8); n++) some |= words[n];
+#endif
+        if (__builtin_expect(!some, 1)) {
+            $T other;
+            memcpy(&found, row + one, sizeof found);
+            memcpy(&other, row + two, sizeof other);
+            const $I there = __builtin_convertvector(beyond, $I);
+            const $I a = ($I)$permuted(found, __builtin_convertvector(near, $I) & $last);
+            const $I b = ($I)$permuted(other, __builtin_convertvector(far, $I) & $last);
+            return ($T)((a & ~there) | (b & there));
+        }
+    }
+#endif
+    return $apart(row, at);
+}
+"""
+
 _CLOSEST = """\
 /* Elements of a row from `at` on, each the nearest of `first` to `last`, out of the way of what is as a rule. */
 SELDOM $T $closest(const $E *row, int64_t at, int64_t first, int64_t last) {
@@ -197,6 +237,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "permuted": (_PERMUTED, ()),
     "apart": (_APART, ()),
     "run": (_RUN, ("permuted", "apart")),
+    "edge": (_EDGE, ("permuted", "apart")),
     "closest": (_CLOSEST, ()),
     "near": (_NEAR, ("permuted", "closest")),
     "part": (_PART, ()),

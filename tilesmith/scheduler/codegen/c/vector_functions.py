@@ -91,7 +91,7 @@ class Functions:
             return []
         self._asked.add((name, t, lanes))
         types = [(kind, t.bits, lanes) for kind in ("int", "uint", *(["float"] if t.is_float else []))]
-        if name in ("run", "apart"):
+        if name in ("run", "edge", "apart"):
             types.append(("int", 32, lanes))
         if masks.is_mask_function(name):
             return masks.types_of(name, t, lanes)
@@ -196,5 +196,7 @@ def _defined(name: str, t: ScalarType, lanes: int, doubles: int, architecture: s
     words |= {"last": str(lanes - 1), "iota": ", ".join(map(str, range(lanes))), "i": f"int{t.bits}_t"}
     words |= {"bytes": str(t.bytes * lanes), "elements": ", ".join(f"row[at[{n}]]" for n in range(lanes))}
     words |= permutations.words(t, lanes)
+    tests, found = integer_division.any_bit("lost", INT32.bytes * lanes)
+    words |= {"tests": tests, "any": found, "place_bytes": str(INT32.bytes * lanes)}
     words["avx512"] = "defined __AVX512F__" if t.bytes * lanes == 64 else "none"
     return re.sub(r"#if none\n.*?#else\n(.*?)#endif\n", r"\1", Template(text).substitute(words), flags=re.DOTALL)

@@ -21,6 +21,7 @@ Loads: TypeAlias = (
     | ops.GatherFours
     | ops.MonotoneGather
     | ops.WindowGather
+    | ops.EdgeGather
     | ops.Lookup
 )  # fmt: skip
 
@@ -50,7 +51,7 @@ def _elements(o: Operands, r: Value, op: Loads) -> str:
             return _each(o, r, lambda n: f"{row}[{offset(o, op.offsets, start + n // 2)} + {n % 2}]")
         case ops.GatherFours():
             return _each(o, r, lambda n: f"{row}[{offset(o, op.offsets, n // 4 * 4 + op.part)} + {n % 4}]")
-        case ops.MonotoneGather(at=at) | ops.WindowGather(at=at):
+        case ops.MonotoneGather(at=at) | ops.WindowGather(at=at) | ops.EdgeGather(at=at):
             return _each(o, r, lambda n: f"{row}[(int){o.lane(at, n)}]")
         case ops.Lookup():
             places = [o.lane(a, n) for a in op.at for n in range(a.lanes)]

@@ -83,6 +83,7 @@ def expression(o: Operands, d: Define) -> str:
             | ops.GatherFours()
             | ops.MonotoneGather()
             | ops.WindowGather()
+            | ops.EdgeGather()
             | ops.Lookup()
         ):
             return memory.loaded(o, r, op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, gcd, inf
@@ -21,6 +22,8 @@ from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Const, Expr, walk
 
+REMAINDER = 8
+"""Operations of a remainder of a place that is near the image: differences, and the comparison that says so."""
 IN_ROWS = ("aligned", "unaligned", "strided", "shared", "near")
 """Ways of loads that follow a row."""
 
@@ -30,10 +33,11 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Clear:
-    """Places where no clamp of a stage itself is at work, by dim; and the producers that it reads through clamps that
-    turn back, or begin anew."""
+    """Places where no clamp of a stage itself is at work, and the operations on those that it reads, by dim; and the
+    producers that it reads through clamps that turn back, or begin anew."""
 
     places: Mapping[str, Ends]
+    operations: Mapping[str, Operations]
     turned: frozenset[str]
 
 
@@ -97,18 +101,26 @@ class _Blocks:
 
 
 def _blocks(facts: Facts, name: str, reads: Effective, run: Run) -> _Blocks:
-    assert run.row is not None
-    rates: dict[str, set[tuple[str, int]]] = {name: {(run.row, 1)}}
-    align, read = 1, set[str]()
+    align, read, rates = 1, set[str](), _rates(facts, name, reads, run)
     for stage in reversed(reads.with_inlined(name)):
         read |= {a.producer for a in accesses(facts.definitions[stage])} if stage in read else set()
-        for dim, rate in sorted(rates.get(stage, ())):
-            for to, index, span, producer in _places(facts, stage):
+        for dim, rate in sorted(rates[stage]):
+            for _, index, _, producer in _places(facts, stage):
                 needed = [_needed(rate * by, k, run.lanes) for by, k in _divided(index, dim)]
                 align, read = max(align, *needed, 1), read | ({producer} if needed else set())
-                if span.var == dim and span.known and span.rate == int(span.rate):
-                    rates.setdefault(producer, set()).add((to, int(rate * span.rate)))
     return _Blocks(align, frozenset(read))
+
+
+def _rates(facts: Facts, name: str, reads: Effective, run: Run) -> Mapping[str, set[tuple[str, int]]]:
+    """The dims of a stage and of those that are inline in it that move with the row, each with its rate."""
+    assert run.row is not None
+    rates: dict[str, set[tuple[str, int]]] = defaultdict(set, {name: {(run.row, 1)}})
+    for stage in reversed(reads.with_inlined(name)):
+        for dim, rate in sorted(rates[stage]):
+            for to, _, span, producer in _places(facts, stage):
+                if span.var == dim and span.known and span.rate == int(span.rate):
+                    rates[producer].add((to, int(rate * span.rate)))
+    return rates
 
 
 def _places(facts: Facts, stage: str) -> Iterator[tuple[str, Expr, Span, str]]:
@@ -140,16 +152,24 @@ def _clear(facts: Facts, name: str) -> _Clear:
     known = _known_clear(facts)
     found = known.get(name)
     if found is None:
-        places, turned, env = dict[str, Ends](), set[str](), {d: variable(d) for d in facts.stages[name].dims}
-        for a in accesses(facts.definitions[name]):
-            for index, data in zip(a.access.indices, a.data, strict=True):
-                for e in () if data else _clamps(index):
-                    moving, lo, hi, turns = _parts(facts.estimates.with_sizes(e))
-                    span = span_of(moving, env)
-                    if span.var is not None and span.known:
-                        _narrow(places, span, (lo, hi))
-                        turned |= {a.producer} if turns else set()
-        found = known[name] = _Clear(places, frozenset(turned))
+        places, operations = dict[str, Ends](), dict[str, Operations]()
+        turned, env = set[str](), {d: variable(d) for d in facts.stages[name].dims}
+        read = defaultdict[Expr, set[str]](set)
+        for _, index, _, producer in _places(facts, name):
+            read[index].add(producer)
+        for index, producers in read.items():
+            moves = dict[str, float]()
+            for e in _clamps(index):
+                moving, lo, hi, turns = _parts(facts.estimates.with_sizes(e))
+                span = span_of(moving, env)
+                if span.var is not None and span.known:
+                    _narrow(places, span, (lo, hi))
+                    moves[span.var] = max(moves.get(span.var, 0), REMAINDER * turns)
+                    turned |= producers if turns else set()
+            for dim, added in moves.items():
+                chosen = sum(2 if e.function == "clamp" else 1 for e in _clamps(index))
+                operations[dim] = operations.get(dim, Operations()) + Operations(add=added, select=chosen)
+        found = known[name] = _Clear(places, operations, frozenset(turned))
     return found
 
 
@@ -193,23 +213,25 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
 def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float) -> Edges:
     """The code of a point at the edges: rows side by side are loops there, and share nothing but where they read."""
     facts, members, stages = group.facts, group.members, group.facts.stages
-    alone, loads, turns = point_alone(members, name, group.reads[name]), list[Transfer](), 0.0
-    turned = {p for n in alone.with_inlined(name) for p in _clear(facts, n).turned}
-    apart = turned | _blocks(facts, name, alone, run).read
+    alone, loads = point_alone(members, name, group.reads[name]), list[Transfer]()
+    turned = frozenset().union(*(_clear(facts, n).turned for n in alone.with_inlined(name)))
+    blocks, rates = _blocks(facts, name, alone, run).read, _rates(facts, name, alone, run)
     for read in alone.reads:
-        for t in l1_transfers.loads(members, read, run, group.registers, 1):
-            loads.append(_at_edge(t, read.producer in apart))
-            turns += t.times if t.way in IN_ROWS and read.producer in turned else 0.0
-    typed = together([(1.0, stages[name].typed), *((n, stages[p].typed) for p, n in alone.executed.items())])
-    each = 1.0 / group.reads[name].side_by_side
-    places = Operations(select=sum(of.index for _, of in typed) * each, divide=turns * each)
+        transfers = l1_transfers.loads(members, read, run, group.registers, 1)
+        loads += [_at_edge(t, read.producer in blocks, read.producer in turned) for t in transfers]
+    times = {name: 1.0, **alone.executed}
+    typed = together([(n, stages[p].typed) for p, n in times.items()])
+    each, places = 1.0 / group.reads[name].side_by_side, Operations()
+    for stage, n in times.items():
+        for dim in {dim for dim, _ in rates.get(stage, ())}:
+            places = places + _clear(facts, stage).operations.get(dim, Operations()).scaled(n * each)
     return Edges(share, steps, together([(1.0, typed), (1.0, (("i32", places),))]), tuple(loads))
 
 
-def _at_edge(t: Transfer, apart: bool) -> Transfer:
-    """The load of what vectors take from a row, at its edges: neighbours are a vector that may leave the row; others,
-    and those whose places turn back, or begin anew in blocks, each lane alone."""
+def _at_edge(t: Transfer, in_blocks: bool, turned: bool) -> Transfer:
+    """The load of what vectors take from a row, at its edges: neighbours are a vector that may leave the row, or turn
+    at its end; others, and those of places that begin anew in blocks, each lane alone."""
     if t.way not in IN_ROWS:
         return t
-    near = t.way in ("aligned", "unaligned") and not apart
-    return Transfer("clamped" if near else "alone", t.bytes, t.times)
+    near = t.way in ("aligned", "unaligned") and not in_blocks
+    return Transfer("alone" if not near else "turned" if turned else "clamped", t.bytes, t.times)

@@ -432,6 +432,7 @@ class _Machine:
         | ops.GatherFours
         | ops.MonotoneGather
         | ops.WindowGather
+        | ops.EdgeGather
         | ops.Lookup
         | ops.CarriedElements
         | ops.VectorsIntoLine
@@ -454,7 +455,7 @@ class _Machine:
             case ops.GatherFours():
                 at = self.places(op.offsets, n)[op.part :: 4]
                 return self.load(r, op.row, (at[:, None] + np.arange(4)).ravel())
-            case ops.MonotoneGather() | ops.WindowGather():
+            case ops.MonotoneGather() | ops.WindowGather() | ops.EdgeGather():
                 return self.load(r, op.row, self.value(op.at, n).astype(np.int64))
             case ops.Lookup():
                 at = np.concatenate([self.value(a, a.lanes) for a in op.at])

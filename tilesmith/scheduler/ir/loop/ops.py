@@ -288,6 +288,18 @@ class WindowGather:
     last: Index
 
 
+@dataclass(frozen=True, slots=True)
+class EdgeGather:
+    """Elements at `row[at]`, of an image that is repeated or mirrored: neighbours from `first` on where all of these
+    lie from `low` to `high`."""
+
+    row: Pointer
+    at: Value
+    first: Index
+    low: Index
+    high: Index
+
+
 LOOKUP_PART = 128
 """Elements of a part of a table that is looked up: so many fill two vectors of 64 bytes."""
 
@@ -365,6 +377,7 @@ Operation: TypeAlias = (
     | GatherFours
     | MonotoneGather
     | WindowGather
+    | EdgeGather
     | Lookup
     | CarriedElements
     | VectorsIntoLine

@@ -53,6 +53,7 @@ FORMATS: dict[type, str] = {
     ops.GatherFours: "gather_fours {row}[{offsets}] part {part}",
     ops.MonotoneGather: "monotone_gather {row}[{at}] enough {enough} last {last}",
     ops.WindowGather: "window_gather {row}[{at}] enough {enough} last {last}",
+    ops.EdgeGather: "edge_gather {row}[{at}] first {first} from {low} to {high}",
     ops.Lookup: "lookup {row}[{at}] whole({whole}) parts {parts}",
     # alignment
     ops.CarriedElements: "carried_elements {row}[{at}] of {element} by {width}",

@@ -67,7 +67,8 @@ class Lane:
     What else lowering knows of it: with `run` the vector is one of neighbours, clamped: no lane is less than the one
     before it, nor more than one above, where `room` is not negative. `most` is what no lane of a vector that is never
     negative exceeds, if known. With `near` the places that the vector says lie near each other as a rule. `clamped`:
-    the places of all lanes, of those that are side by side and clamped."""
+    the places of all lanes, of those that are side by side and clamped. `turned`: the places of all lanes where none is
+    clamped: they repeat or are mirrored elsewhere, and lie between the ends as well."""
 
     base: Index
     pattern: tuple[int, ...] | None = None
@@ -77,6 +78,7 @@ class Lane:
     room: Index | None = None
     near: bool = False
     clamped: Neighbours | None = None
+    turned: Neighbours | None = None
 
     @property
     def uniform(self) -> bool:

@@ -384,7 +384,7 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
         case ops.Gather() | ops.GatherPairs() | ops.GatherFours():
             _element(r, op.row, scope, place)
             _offsets(op.offsets, lanes, place)
-        case ops.MonotoneGather() | ops.WindowGather():
+        case ops.MonotoneGather() | ops.WindowGather() | ops.EdgeGather():
             _element(r, op.row, scope, place)
             _require(op.at.lanes == lanes and op.at.type.bits == 32, place, "there is an index of 32 bits a lane")
         case ops.Lookup():
