@@ -8,6 +8,7 @@ import pytest
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
 from tilesmith.cost_models.ecm import Ecm, waits
 from tilesmith.cost_models.ecm.machine import machine_of
+from tilesmith.cost_models.ecm.steps import CLAMPED_LOAD
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import (
     Before,
@@ -475,7 +476,7 @@ def test_ends_of_a_row_with_stages_in_registers_cost_clamps() -> None:
     group = GroupWork(parallel=1.0, tiles=1.0, circulating_bytes=FAR)
     priced = Ecm().price(GroupCounts("out", 1, (("x", 1e6),), (), stages, group), platform)
     rows = {s.stage: float(s.terms[0].value) / 1000.0 for s in priced.stages}
-    ends = {"ring": 4 * 10, "out": 4 * 10 * 3}
+    ends = {"ring": 4 * CLAMPED_LOAD, "out": 4 * CLAMPED_LOAD * 3}
     p = platform.ecm_parameters
     steps = {
         "ring": 1002 * (p.load_cycles + p.store_cycles),

@@ -91,6 +91,20 @@ def test_indices_of_edges_are_operations_of_each_vector_once_along_the_row(value
     assert dict(one.operations)["i32"].select == dict(found.operations)["i32"].select > 0
 
 
+def test_choices_by_places_are_compared_and_narrowed_to_what_is_chosen() -> None:
+    """Choices are two comparisons of places, what joins them, and a mask as wide as what is chosen."""
+    edges = work_of("select(x >= 0 and x < 40, image(x + 32, y), 7)").edges
+    clamped = work_of("image(x + 32, y)").edges
+    assert clamped is not None
+    assert edges is not None
+    more = dict(edges.operations)["i32"] + dict(clamped.operations)["i32"].scaled(-1)
+    assert more.select == 4  # with the choice itself
+    assert more.narrow == 0
+    narrow = work_of("int32(select(x < 40, uint8(image(x, y)), uint8(image(x + 32, y))))").edges
+    assert narrow is not None
+    assert dict(narrow.operations)["i8"].narrow == 2
+
+
 def test_places_that_begin_anew_in_blocks_are_lane_by_lane() -> None:
     edges = work_of("image(x // 4 * 4 + 2 - x % 4, y)").edges
     assert edges is not None

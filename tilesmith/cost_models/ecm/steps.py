@@ -13,9 +13,9 @@ from tilesmith.cost_models.work import MOST_PIECES, Before, Edges, Pass, Transfe
 from tilesmith.platforms.base import HALVED_BYTES, TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
 
-CLAMPED_LOAD = 10
-"""Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
-decide."""
+CLAMPED_LOAD = 16
+"""Operations of scalar code in the time of the C of a vector that may leave its row: clamps and comparisons of where it
+begins, the places of its lanes, and a permutation."""
 TURNED_LOAD = 40
 """Operations in the C of a vector that may turn at an end of its row: where it lies, the places of its lanes in the
 vectors at both ends, whether all are there, both, and what is taken of each."""
@@ -75,6 +75,8 @@ def _with_edges(work: Work, edges: Edges, m: Machine) -> Step:
     the ends takes more, where edges are no loop of their own."""
     inside = step(work, m)
     outside = step(work._replace(operations=edges.operations, loads=edges.loads, reused=()), m)
+    # few steps of much code, no two alike: cores begin no more of its instructions than of scalar code
+    outside = replace(outside, arithmetic=max(outside.arithmetic, outside.instructions * m.parameters.scalar_cycles))
     cycles, alone = max(outside.arithmetic, outside.transfers), work.lanes * outside.single
     if not edges.share:
         return replace(inside, near=max(0.0, cycles - max(inside.arithmetic, inside.transfers)))

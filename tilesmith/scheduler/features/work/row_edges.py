@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, gcd, inf
+from math import ceil, floor, gcd, inf, log2
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Edges, Transfer
@@ -13,14 +13,28 @@ from tilesmith.scheduler.analysis.access_functions import Span, span_of, variabl
 from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.fusion_group import Effective, point_alone
-from tilesmith.scheduler.features.operations.operation_counts import together
+from tilesmith.scheduler.features.operations.node_operations import element_type
+from tilesmith.scheduler.features.operations.operation_counts import Typed, together
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
-from tilesmith.scheduler.ir.pipeline.expressions import Binary, Call, Const, Expr, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Select,
+    Var,
+    walk,
+)
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
+from tilesmith.scheduler.ir.pipeline.types import INT32
 
 REMAINDER = 8
 """Operations of a remainder of a place that is near the image: differences, and the comparison that says so."""
@@ -33,11 +47,13 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Clear:
-    """Places where no clamp of a stage itself is at work, and the operations on those that it reads, by dim; and the
-    producers that it reads through clamps that turn back, or begin anew."""
+    """Places where no clamp of a stage itself is at work, by dim, with the operations on those that it reads, which
+    rows side by side share, and those of what it chooses by places, which they do not; and the producers that it
+    reads through clamps that turn back, or begin anew."""
 
     places: Mapping[str, Ends]
-    operations: Mapping[str, Operations]
+    operations: Mapping[str, Typed]
+    choices: Mapping[str, Typed]
     turned: frozenset[str]
 
 
@@ -152,8 +168,9 @@ def _clear(facts: Facts, name: str) -> _Clear:
     known = _known_clear(facts)
     found = known.get(name)
     if found is None:
-        places, operations = dict[str, Ends](), dict[str, Operations]()
-        turned, env = set[str](), {d: variable(d) for d in facts.stages[name].dims}
+        places, turned = dict[str, Ends](), set[str]()
+        parts: dict[str, list[tuple[float, Typed]]] = defaultdict(list)
+        env = {d: variable(d) for d in facts.stages[name].dims}
         read = defaultdict[Expr, set[str]](set)
         for _, index, _, producer in _places(facts, name):
             read[index].add(producer)
@@ -168,9 +185,25 @@ def _clear(facts: Facts, name: str) -> _Clear:
                     turned |= producers if turns else set()
             for dim, added in moves.items():
                 chosen = sum(2 if e.function == "clamp" else 1 for e in _clamps(index))
-                operations[dim] = operations.get(dim, Operations()) + Operations(add=added, select=chosen)
-        found = known[name] = _Clear(places, operations, frozenset(turned))
+                parts[dim].append((1.0, (("i32", Operations(add=added, select=chosen)),)))
+        operations = {dim: together(of) for dim, of in parts.items()}
+        choices = {dim: together(_choices(facts.definitions[name], dim)) for dim in places}
+        found = known[name] = _Clear(places, operations, choices, frozenset(turned))
     return found
+
+
+def _choices(stage: Stage, dim: str) -> Iterator[tuple[float, Typed]]:
+    """The operations of conditions of places along a dim, as those of a constant boundary: comparisons, and the mask of
+    what is chosen, which is as wide as that."""
+    asked = dict[Expr, None]()
+    for e in dict.fromkeys(part for value in stage.values for part in walk(value)):
+        if isinstance(e, Select) and not any(isinstance(part, Access) for part in walk(e.condition)):
+            tests = (part for part in walk(e.condition) if isinstance(part, Compare | Logical))
+            moving = [part for part in tests if any(isinstance(v, Var) and v.name == dim for v in walk(part))]
+            asked |= dict.fromkeys(moving)
+            if moving:
+                yield 1.0, ((element_type(e.type), Operations(narrow=max(0.0, log2(INT32.bits / e.type.bits)))),)
+    yield float(len(asked)), (("i32", Operations(select=1)),)
 
 
 def _clamps(index: Expr) -> Iterator[Call]:
@@ -221,11 +254,12 @@ def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float)
         loads += [_at_edge(t, read.producer in blocks, read.producer in turned) for t in transfers]
     times = {name: 1.0, **alone.executed}
     typed = together([(n, stages[p].typed) for p, n in times.items()])
-    each, places = 1.0 / group.reads[name].side_by_side, Operations()
+    each, places = 1.0 / group.reads[name].side_by_side, list[tuple[float, Typed]]()
     for stage, n in times.items():
         for dim in {dim for dim, _ in rates.get(stage, ())}:
-            places = places + _clear(facts, stage).operations.get(dim, Operations()).scaled(n * each)
-    return Edges(share, steps, together([(1.0, typed), (1.0, (("i32", places),))]), tuple(loads))
+            clear = _clear(facts, stage)
+            places += [(n * each, clear.operations.get(dim, ())), (n, clear.choices.get(dim, ()))]
+    return Edges(share, steps, together([(1.0, typed), *places]), tuple(loads))
 
 
 def _at_edge(t: Transfer, in_blocks: bool, turned: bool) -> Transfer:
