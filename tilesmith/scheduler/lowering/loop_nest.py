@@ -399,8 +399,9 @@ def _rest(o: _OpenNest, v: _Vectors, left: tuple[int, int]) -> None:
     if nest.whole is not None and not (v.constraints or nest.once or v.given) and o.align == 1 and v.past is None:
         nest.whole.append(lanes)
         return
-    if v.constraints and not nest.once and _are_worth_vectors(o, *left):
-        _edges(o, skip)
+    points, vectors = left
+    if v.constraints and not nest.once and points > vectors:
+        _edges(o, skip, left)
         return
     with b.condition() as scalars:
         _scalars(o, skip)
@@ -411,32 +412,35 @@ def _rest(o: _OpenNest, v: _Vectors, left: tuple[int, int]) -> None:
         b.scopes[-1].statements.extend(scalars)
 
 
-def _are_worth_vectors(o: _OpenNest, points: int, vectors: int) -> bool:
-    """True if so many vectors whose lanes clamp on their own take fewer instructions than so many points one by one."""
-    b, estimate = o.b, o.nest.estimate
-    if points <= vectors:
-        return False
-    with b.trial():
-        with b.condition() as clamped:
-            made = _clamped(o, None)
-        with b.condition() as scalars:
-            _scalars(o, None)
-    loops = [s for s in (*clamped, *scalars) if isinstance(s, Loop)]
-    vector, *point = [executed(s.body, b.vectors.register_bytes, estimate) for s in loops]
-    return made and vectors * vector < points * point[0]
+class _NotWorthVectors(Misfit):
+    """Vectors that clamp lane by lane are more instructions than the points of an edge, or too wide."""
 
 
-def _edges(o: _OpenNest, skip: Ends | None) -> None:
-    """The points of a row but for those to skip: in vectors that clamp lane by lane where the row has so many."""
+def _edges(o: _OpenNest, skip: Ends | None, left: tuple[int, int] | None = None) -> None:
+    """The points of a row but for those to skip: in vectors that clamp lane by lane where the row has so many, and if
+    so many points, and vectors that these fit in, are expected to be `left`, where they are fewer instructions."""
     b, (_, lanes, lo, hi) = o.b, o.row
-    with b.condition() as vectors:
-        made = _clamped(o, skip)
     with b.condition() as scalars:
         _scalars(o, skip)
-    if made:
-        b.emit(If((hi - lo - (lanes - 1),), (Apart(tuple(vectors)),), None, (Apart(tuple(scalars), seldom=True),)))
-    else:
+    try:
+        with b.attempt():
+            with b.condition() as vectors:
+                made = _clamped(o, skip)
+            if not made or (left and not _are_fewer(o, vectors, scalars, *left)):
+                raise _NotWorthVectors
+    except _NotWorthVectors:
         b.scopes[-1].statements.extend(scalars)
+        return
+    b.emit(If((hi - lo - (lanes - 1),), (Apart(tuple(vectors)),), None, (Apart(tuple(scalars), seldom=True),)))
+
+
+def _are_fewer(o: _OpenNest, clamped: list[Statement], scalars: list[Statement], points: int, vectors: int) -> bool:
+    """True if so many vectors take fewer instructions than so many points one by one, which are the loops of both."""
+    vector, point = (
+        sum(executed(s.body, o.b.vectors.register_bytes, o.nest.estimate) for s in block if isinstance(s, Loop))
+        for block in (clamped, scalars)
+    )
+    return vectors * vector < points * point
 
 
 def _past(o: _OpenNest, first: Index) -> tuple[Buffer, tuple[Lane, ...]] | None:
