@@ -13,9 +13,9 @@ from tilesmith.cost_models.work import MOST_PIECES, Before, Edges, Pass, Transfe
 from tilesmith.platforms.base import HALVED_BYTES, TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
 
-CLAMPED_LOAD = 16
-"""Operations of scalar code in the time of the C of a vector that may leave its row: clamps and comparisons of where it
-begins, the places of its lanes, and a permutation."""
+CLAMPED_LOAD = 10
+"""Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
+decide."""
 TURNED_LOAD = 40
 """Operations in the C of a vector that may turn at an end of its row: where it lies, the places of its lanes in the
 vectors at both ends, whether all are there, both, and what is taken of each."""

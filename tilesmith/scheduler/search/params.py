@@ -15,7 +15,7 @@ class Params:
 
     # Variants and partitions of the method `default`
 
-    variant_close: float = 1.15
+    variant_close: float = 1.3
     """A variant that costs more than this, relative to the cheapest, with the first tile sizes, is not looked into:
     moves gain more in one than in another."""
     paper_gain: float = 0.97

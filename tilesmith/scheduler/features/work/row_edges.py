@@ -244,7 +244,8 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
 
 
 def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float) -> Edges:
-    """The code of a point at the edges: rows side by side are loops there, and share nothing but where they read."""
+    """The code of a point at the edges: rows side by side are loops there, share nothing but where they
+    read along the row, and ask where they do across it each time."""
     facts, members, stages = group.facts, group.members, group.facts.stages
     alone, loads = point_alone(members, name, group.reads[name]), list[Transfer]()
     turned = frozenset().union(*(_clear(facts, n).turned for n in alone.with_inlined(name)))
@@ -254,11 +255,12 @@ def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float)
         loads += [_at_edge(t, read.producer in blocks, read.producer in turned) for t in transfers]
     times = {name: 1.0, **alone.executed}
     typed = together([(n, stages[p].typed) for p, n in times.items()])
-    each, places = 1.0 / group.reads[name].side_by_side, list[tuple[float, Typed]]()
+    rows, places = group.reads[name].side_by_side, list[tuple[float, Typed]]()
     for stage, n in times.items():
-        for dim in {dim for dim, _ in rates.get(stage, ())}:
-            clear = _clear(facts, stage)
-            places += [(n * each, clear.operations.get(dim, ())), (n, clear.choices.get(dim, ()))]
+        clear, moving = _clear(facts, stage), {dim for dim, _ in rates.get(stage, ())}
+        places += [(n / rows, of) for dim, of in clear.operations.items() if dim in moving]
+        places += [(n, of) for dim, of in clear.operations.items() if dim not in moving and rows > 1]
+        places += [(n, of) for dim, of in clear.choices.items() if dim in moving]
     return Edges(share, steps, together([(1.0, typed), *places]), tuple(loads))
 
 
