@@ -299,6 +299,29 @@ def test_blocks_of_rows_of_several_planes(type_: str, ways: str, block: str) -> 
         np.testing.assert_array_equal(got["f"][0], expected)
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_scans_from_plane_to_plane_take_rows_in_the_order_of_memory(back: bool) -> None:
+    dims, at, before = ["x", "y", "z"], "r", "r - 1"
+    if back:
+        at, before = "input.extent.z - 1 - r", "input.extent.z - r"
+    value = f"f(x, y, {before}) * 0.5 + f(x, y, {at})"
+    update = {"domain": {"r": [1, "input.extent.z - 1"]}, "at": ["x", "y", at], "value": value}
+    stage = {"name": "f", "dims": dims, "value": "input(x, y, z) * 2.0", "updates": [update]}
+    image = {"name": "input", "type": "float32", "dims": dims}
+    document = {"format": 1, "name": "volume", "inputs": [image], "stages": [stage], "outputs": ["f"]}
+    of = load(document | {"estimates": {n: [[0, 40], [0, 40], [0, 40]] for n in ("f", "input")}})
+    made = compile_pipeline(of, machine(vector_bytes=32, threads=2))
+    assert made.schedule.groups[0].updates[0].loops == ("x", "y", "r")
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    volume = Image(np.random.default_rng(3).integers(0, 9, (11, 7, 19)).astype("float32"), (0, 0, 0))
+    for region in (((0, 19), (0, 7), (0, 11)), ((1, 17), (3, 2), (4, 7))):
+        (expected,) = interpreted(of, {"input": volume}, {}, {"f": region})["f"]
+        with threads(2):
+            status, got = call(library, made.source, of, {"input": volume}, {}, {"f": region})
+        assert status == 0
+        np.testing.assert_allclose(got["f"][0], expected, rtol=1e-5)
+
+
 def test_the_least_of_a_path_is_worked_out_once_for_all_costs() -> None:
     dims, image = ["x", "y", "k"], {"name": "input", "type": "int32", "dims": ["x", "y", "k"]}
     least = "min(f(x, q - 1, r) for r in range(5))"

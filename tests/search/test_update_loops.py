@@ -10,7 +10,7 @@ from support.small_updates import histograms, i, r, s, scans, update, variable, 
 
 from tilesmith.scheduler.codegen import loopnest
 from tilesmith.scheduler.frontends.document.document import load
-from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound, Reduce
+from tilesmith.scheduler.ir.pipeline.expressions import Cast, Const, InputBound, Reduce, Var
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Update
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32, INT32, UINT8
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Schedule, UpdateLoops, Vector
@@ -102,6 +102,29 @@ def test_threads_share_strips_of_rows_of_an_update_where_another_one_goes_down_c
     columns, rows = group.updates
     assert rows == UpdateLoops(("r", "y"), Vector("y", 16), "y")
     assert columns.parallel is None  # strips of columns would tear rows apart
+
+
+@pytest.mark.parametrize(
+    ("sizes", "inside"),
+    [
+        ((150, 130, 90), ("y",)),  # two steps of planes are in the second level
+        ((1536, 1024, 90), ()),
+        ((32, 20, 20, 30), ("y", "z")),
+        ((60, 50, 400, 30), ("y",)),  # as much of a volume as is
+    ],
+)
+def test_a_scan_from_plane_to_plane_takes_rows_in_the_order_of_memory(
+    sizes: tuple[int, ...], inside: tuple[str, ...]
+) -> None:
+    dims = "xyzt"[: len(sizes)]
+    places = tuple(E(Var(d)) for d in dims)
+    here, before = (*places[:-1], r), (*places[:-1], r - 1)
+    further = update(here, F("sums")(*here) + F("sums")(*before) * 0.5, variable("r", 1, sizes[-1] - 1))
+    stages = [stage("sums", dims, F("input")(*places), (further,))]
+    of = pipeline("further", stages, {"sums": sizes}, {"input": dims})
+    (group,) = root_schedule(of, machine()).groups
+    around = tuple(d for d in dims[1:-1] if d not in inside)
+    assert group.updates == (UpdateLoops(("x", *inside, "r", *around), Vector("x", 16)),)
 
 
 def test_rows_across_those_of_the_reader_are_computed_for_a_tile_of_these() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import gcd, prod
 
 from tilesmith.cost_models.ecm.machine import machine_of
@@ -221,12 +222,31 @@ class _Chosen:
         if short and not self._moves().intersection(domain):
             wanted = (*few, *domain, vector, *rest) if shared else (*domain, *few, vector, *rest)
         else:
-            wanted = (*few, vector, *domain, *rest) if shared else (vector, *domain, *few, *rest)
+            rows = self._rows_of_plane(vector, domain)
+            rest = tuple(n for n in rest if n not in rows)
+            wanted = (*few, vector, *rows, *domain, *rest) if shared else (vector, *rows, *domain, *few, *rest)
             for loop in wanted[1:]:
                 inside = (loop, *(n for n in wanted if n != loop))
                 if self._saves_half(inside) and self._may_be(inside):
                     return inside
         return wanted if self._may_be(wanted) else order
+
+    def _rows_of_plane(self, vector: str, domain: tuple[str, ...]) -> tuple[str, ...]:
+        """The long dims, from the `vector` on, of parts of memory from each of which a domain moves to one further away,
+        as from plane to plane: as many as the second level keeps those of two steps of. Their rows are taken in the
+        order of memory, and what a step reads of the one before it is near."""
+        stage, storage = self.facts.stages[self.definition.name], self.definition.storage
+        names = [{n.name for n in walk(i) if isinstance(n, Var)} for i in self.update.at]
+        at = dict(zip(stage.dims, names, strict=True))
+        read = {e.name for value in self.update.values for e in walk(value) if isinstance(e, Access)} - {stage.name}
+        point = stage.bytes_per_point + sum(self.facts.stages[name].bytes_per_point for name in read)
+        found: list[str] = []
+        for d, further in pairwise(storage):
+            apart = {used for place in storage[storage.index(further) :] for used in at[place]}
+            if at[d] != {d} or not apart & {*domain} or 2 * stage.apart[further] * point > self.platform.l2_bytes:
+                break
+            found.append(d)
+        return tuple(d for d in found if d != vector and self.found.trips(d) > SMALL_EXTENT) if vector in found else ()
 
     def _saves_half(self, order: tuple[str, ...]) -> bool:
         """True if half of the operations are of reductions that are the same in all iterations of the innermost
