@@ -226,6 +226,17 @@ def test_passes_take_lines_from_memory_as_stores_do(threads: int) -> None:
     assert total == pytest.approx(1.25 * 1e9 / 10e9 * 1e6, rel=1e-3)
 
 
+def test_what_comes_for_values_hides_behind_the_update_instead_of_them() -> None:
+    """So it takes less than one after the values, which takes its own time, too."""
+
+    def total(instead: bool) -> float:
+        update = Pass(16, (("f32", Operations(add=100)),), 1.0, 0.0, 4, False, 0, 0.0, 0.0, 1e5, 0.0, 1e6, 1e3, 0.0)
+        of = work(rows=0.0, steps=0.0, loaded=(1e6,), working=(FAR,), passes=(update._replace(instead=instead),))
+        return float(Ecm().price(counts(of), machine()).total)
+
+    assert total(True) < total(False)
+
+
 def test_passes_take_longer_for_rows_that_they_begin_and_elements_that_they_gather() -> None:
     def total(rows: float, gathered: float) -> float:
         update = Pass(16, (), 2.0, gathered, 4, False, 0, 0.0, rows, 1e5, 0.0, 0.0, 0.0, 0.0)

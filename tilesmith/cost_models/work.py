@@ -111,7 +111,8 @@ class Pass(NamedTuple):
     many bytes `apart`, and are `transposed` so often, as they come from memory and as they go there; or along a
     recurrence, whose lanes are `joined` by these operations time and again. A step waits for the one before it so many
     cycles, `chain`, and takes so many from its loads to its value, `latency`. Of the stage it loads and stores so many
-    `bytes`, of which `working` are touched before it comes to another tile."""
+    `bytes`, of which `working` are touched before it comes to another tile. The first one may be `instead` of values,
+    and what comes and goes for these hides behind it."""
 
     lanes: int
     operations: tuple[tuple[str, Operations], ...]
@@ -130,6 +131,7 @@ class Pass(NamedTuple):
     transfers: tuple[Transfer, ...] = ()
     latency: float = 0.0
     joined: tuple[tuple[str, Operations], ...] = ()
+    instead: bool = False
 
 
 class Column(NamedTuple):
@@ -180,7 +182,8 @@ class Work(NamedTuple):
     `reused`; those of long reductions have `sums` in registers. Several rows that it stores at once outside of the
     group are `together` with those that it loads. Where updates run by other lanes than what comes `before` them, this
     is apart from the other operations, loads and stores. Or all of these are of its values, and `passes` are its
-    updates. Where whole vectors without clamps leave a part of its rows, other code computes these `edges`.
+    updates; `rows`, `steps` and `singles` are then of the values that no update is computed instead of. Where whole
+    vectors without clamps leave a part of its rows, other code computes these `edges`.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.

@@ -90,7 +90,7 @@ def test_values_before_a_scan_are_computed_in_vectors_though_the_scan_is_not() -
 
 def test_an_update_in_the_place_of_the_values_brings_nothing_of_its_own() -> None:
     """The first one writes all rows but one, of what it reads of the input: nothing fills them before, and it finds the
-    row before. The one back finds the tile."""
+    row before; values are computed of the other row alone. The one back finds the tile."""
     n = "input.extent.y"
     at = {"forth": "f(x, r - 1) + f(x, r)", "back": f"f(x, {n} - r) + f(x, {n} - 1 - r)"}
     places = {"forth": ["x", "r"], "back": ["x", f"{n} - 1 - r"]}
@@ -102,8 +102,10 @@ def test_an_update_in_the_place_of_the_values_brings_nothing_of_its_own() -> Non
             "outputs": ["f"], "estimates": {"f": [[0, 64], [0, 32]], "input": [[0, 64], [0, 32]]},
         }
     )  # fmt: skip
-    found = works(of, ("x.inner", "y.inner"), {}, {"x": 64, "y": 32}, 8, 1)["f"].passes
-    assert [p.working for p in found] == [pytest.approx(64 * 32 * 4 / 31), 64 * 32 * 4]
+    work = works(of, ("x.inner", "y.inner"), {}, {"x": 64, "y": 32}, 8, 1)["f"]
+    assert [p.working for p in work.passes] == [pytest.approx(64 * 32 * 4 / 31), 64 * 32 * 4]
+    assert [p.instead for p in work.passes] == [True, False]
+    assert (work.rows, work.steps) == (pytest.approx(1), pytest.approx(64 / 8))
 
 
 @pytest.mark.parametrize(("level", "lanes"), [(1, 8), (2, 8), (2, 16)])

@@ -124,7 +124,10 @@ def _terms(
         of._replace(late_stores=of.late_stores * _awaited(w, own, m))
         for w, own, of in zip(works, own_times, lines, strict=True)
     ]
-    core = [amount * share for amount in own_times]
+    core = [
+        (amount + summed([_core_time(p, m) for p in w.passes if p.instead])) * share
+        for amount, w in zip(own_times, works, strict=True)
+    ]
     caches = occupied_caches(works, group, m)
     transfers = [_transfer_times(w, caches, m, share, of) for w, of in zip(works, lines, strict=True)]
     each = [(own, *moved) for own, moved, w in zip(core, transfers, works, strict=True) if w.in_output]
@@ -139,7 +142,7 @@ def _terms(
         scale = _Overlap(own, inside, memory, written).shown(p.cache_hidden_share * long, ahead * long)
         *levels, memory, _, waits = moved
         parts = (alone, *(time * scale for time in levels), memory * scale + waits)
-        times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes]
+        times_of_passes = [_pass_times(p, caches, m, share, of) for p in w.passes if not p.instead]
         found.append(tuple(map(summed, zip(parts, *times_of_passes, strict=True))) if times_of_passes else parts)
     return found
 
@@ -149,8 +152,7 @@ def _pass_times(p: Pass, caches: list[OccupiedCache], m: Machine, share: Amount,
     stores in the same place, so that a line goes for each that comes. Its rows are those of the values."""
     if p.across:  # blocks of rows, each of which is walked from end to end
         lines = _Lines(1.0, 0.0, 0.0, 0.0, 0.0)
-    cycles = p.steps * _of_pass(p, m) + p.singles * _of_pass(p._replace(lanes=1), m)
-    core = (cycles * m.cycle + p.rows * m.row) * share
+    core = _core_time(p, m) * share
     stays = [fits(p.working, cache.size) for cache in caches]
     beyond = [p.bytes * (1.0 - stay) for stay in stays]
     levels = [
@@ -164,6 +166,12 @@ def _pass_times(p: Pass, caches: list[OccupiedCache], m: Machine, share: Amount,
     of, long = m.parameters, lines.followed * m.parameters.prefetch_share
     scale = _Overlap(core, sum(levels, 0.0), memory).shown(of.cache_hidden_share * long, of.memory_hidden_share * long)
     return (core, *(time * scale for time in levels), memory * scale)
+
+
+def _core_time(p: Pass, m: Machine) -> Amount:
+    """The time of an update in the core, of one thread for all of it."""
+    cycles = p.steps * _of_pass(p, m) + p.singles * _of_pass(p._replace(lanes=1), m)
+    return cycles * m.cycle + p.rows * m.row
 
 
 def _of_pass(p: Pass, m: Machine) -> float:

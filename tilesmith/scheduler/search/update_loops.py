@@ -232,7 +232,7 @@ class _Chosen:
         return wanted if self._may_be(wanted) else order
 
     def _rows_of_plane(self, vector: str, domain: tuple[str, ...]) -> tuple[str, ...]:
-        """The long dims, from the `vector` on, of parts of memory from each of which a domain moves to one further away,
+        """The long dims, beside that of the `vector`, of parts of memory from each of which a domain moves to another,
         as from plane to plane: as many as the second level keeps those of two steps of. Their rows are taken in the
         order of memory, and what a step reads of the one before it is near."""
         stage, storage = self.facts.stages[self.definition.name], self.definition.storage

@@ -31,7 +31,7 @@ from tilesmith.scheduler.features.work.reused_values import values_reused
 from tilesmith.scheduler.features.work.row_edges import edges_of_rows
 from tilesmith.scheduler.features.work.row_vectors import vectors_of_rows
 from tilesmith.scheduler.features.work.stage_chains import chain_of_loop, chain_of_point
-from tilesmith.scheduler.features.work.update_passes import update_passes
+from tilesmith.scheduler.features.work.update_passes import share_of_values, update_passes
 
 Footprints: TypeAlias = dict[tuple[Nest, int, int], tuple[Mapping[str, Effective], Mapping[str, Levels], Traffic]]
 """Footprints of one group by its nest, its reads and its levels; these by identity."""
@@ -122,6 +122,7 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         stored = (0.0,) * len(stored)
     facts, reads = group.facts.stages[name], group.reads[name]
     passes = update_passes(group, name, run) if facts.passes else ()
+    computed = share_of_values(group, name, run) if facts.passes else 1.0
     across: tuple[Column, ...] = ()
     if not facts.updates:
         across = columns(group.counter, reads, run, points, rows, lambda r: group.layers.block(name, r, run))
@@ -133,9 +134,9 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         typed,
         loads,
         stores,
-        rows,
-        steps,
-        singles,
+        rows * computed,
+        steps * computed,
+        singles * computed,
         working,
         loaded,
         stored,

@@ -52,9 +52,8 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
         steps, singles, size = times * vectors, times * alone, stage.bytes_per_point
         apart = float(stage.apart[vector.dim] * size) if across and vector is not None else 0.0
         transposed = (2 - (n in paired) - (n - 1 in paired)) if across else 0
-        touched = working
-        if n == 0 and written_box(definition, update, loops.loops) is not None:
-            # computed in the place of the values, which are what comes and goes: only what it wrote it finds
+        touched, instead = working, n == 0 and bool(written_box(definition, update, loops.loops))
+        if instead:  # of the values, which are what comes and goes: only what it wrote it finds
             touched = working / max((known.trips(r.name) for r in update.domain), default=inf)
         elif n - 1 in paired:  # a block of rows
             touched = apart * lanes
@@ -71,11 +70,24 @@ def update_passes(group: RunningGroup, name: str, run: Run) -> tuple[Pass, ...]:
             typed = update_operations(update, facts.estimates.trips, row, steady)
         of = (lanes, typed, known.reads, gathered, size, across, transposed, latency)
         begun = times * rows * _begun(group, name, update, loops)
-        each = Pass(*of, begun, steps, singles, times * size, touched, apart)
+        each = Pass(*of, begun, steps, singles, times * size, touched, apart, instead=instead)
         if joined is not None:
             each = each._replace(joined=joining_operations(joined))
         found.append(_with_transfers(group, name, n, _with_inlined(group, name, n, each), run, vector))
     return tuple(found)
+
+
+def share_of_values(group: RunningGroup, name: str, run: Run) -> float:
+    """The part of a stage's points whose values are computed: not of those that its first update writes instead."""
+    stage, definition = group.facts.stages[name], group.facts.definitions[name]
+    if not definition.updates:
+        return 1.0
+    update = definition.updates[0]
+    loops = run.updates[0].loops if run.updates else default_order(definition, update)
+    box = written_box(definition, update, loops)
+    if not box:
+        return 1.0
+    return 1.0 - prod(min(1.0, stage.updates[0].trips(r.name) / stage.extent(d)) for d, (r, _) in box.items())
 
 
 def _with_inlined(group: RunningGroup, name: str, n: int, own: Pass) -> Pass:
