@@ -99,6 +99,12 @@ def test_what_the_result_depends_on_is_in_the_key(
     assert build(other_source, other_platform, cache, 60).key != one.key  # type: ignore[arg-type]
 
 
+def test_scalars_stay_in_general_registers_where_gcc_knows_how() -> None:
+    assert Compiler(command="gcc-12").scalar_flags("x86_64") == ("-mno-stv",)
+    assert Compiler(command="clang").scalar_flags("x86_64") == ()
+    assert Compiler(command="aarch64-linux-gnu-gcc").scalar_flags("aarch64") == ()
+
+
 def test_native_flags_mean_what_they_mean_here() -> None:
     plain = find_toolchain(Compiler(command="gcc", flags=("-O3",)))
     assert find_toolchain(Compiler(command="gcc", flags=("-O3", "-march=native"))).identity != plain.identity

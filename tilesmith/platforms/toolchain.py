@@ -71,6 +71,11 @@ class Compiler(BaseModel):
         default=(), max_length=5, description="the emulator to run under: empty, or qemu-user with -L and -cpu"
     )
 
+    def scalar_flags(self, architecture: str) -> tuple[str, ...]:
+        """Flags by which scalars stay in general registers: GCC for x86-64 has integers whose least or greatest is
+        taken, such as places in rows, in vector registers, and moves them back wherever they are an address."""
+        return ("-mno-stv",) if architecture == "x86_64" and "gcc" in self.command else ()
+
     @field_validator("command")
     @classmethod
     def _known_command(cls, command: str) -> str:

@@ -216,7 +216,8 @@ def schedule(
         typer.echo(f"wrote {file}", err=True)
     if out is not None and result.source.language == "c":
         compiler = result.platform.compiler
-        flags = " ".join((*result.source.flags, *compiler.flags))
+        scalar = compiler.scalar_flags(result.platform.architecture)
+        flags = " ".join((*result.source.flags, *compiler.flags, *scalar))
         code = shlex.quote(str(out / result.source.code_name))
         typer.echo(f"compile it with: {compiler.command} {flags} -fopenmp -c {code}", err=True)
 

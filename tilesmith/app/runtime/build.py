@@ -222,7 +222,8 @@ def _library(
     source: CSource, platform: Platform, toolchain: Toolchain, cache_dir: Path, deadline: float
 ) -> tuple[Path, _Record, bool]:
     """The entry, its record, and whether it was there already; without OpenMP where the compiler has none."""
-    flags = (*platform.compiler.flags, *(f for f in source.flags if f != "-fopenmp"))
+    own = (*platform.compiler.flags, *platform.compiler.scalar_flags(platform.architecture))
+    flags = (*own, *(f for f in source.flags if f != "-fopenmp"))
     for openmp in (("-fopenmp",), ()):
         parts = (platform.triple, flags, openmp, source.code, source.header_name, source.header)
         folder = cache_dir / "libraries" / _key("library", toolchain, *parts)
