@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import machine, report
-from benchmarks.contender import tilesmith_buffer
+from benchmarks.contender import TilesmithBuffer, tilesmith_buffer
 from tilesmith.app.runtime.build import build
 from tilesmith.platforms import CpuPlatform
 from tilesmith.platforms.cpu.detect import host
@@ -30,15 +30,21 @@ Finding = dict[str, Any]
 
 
 class Contender:
-    """A schedule of a pipeline, compiled, with its arguments."""
+    """A schedule of a pipeline, compiled, with its arguments: those of `other`, where one is given, since a call takes
+    more or less time by where its images lie in memory."""
 
-    def __init__(self, of: Pipeline, platform: CpuPlatform, options: Options) -> None:
+    def __init__(self, of: Pipeline, platform: CpuPlatform, options: Options, other: Contender | None = None) -> None:
         made = compile_pipeline(of, platform, options)
         self.predicted_ms = float(made.predicted.total) / 1e3 if made.predicted.unit == "microseconds" else None
         self.folder = tempfile.TemporaryDirectory()
         library = build(made.source, platform, Path(self.folder.name), PATIENCE_S)
         self.function: Callable[..., int] = getattr(ctypes.CDLL(str(library.path)), f"tilesmith_{of.name}")
-        self.arrays, self.arguments, self.bytes = [], [], 0
+        self.arrays: list[np.ndarray] = []
+        self.arguments: list[TilesmithBuffer] = []
+        self.bytes = 0
+        if other is not None:
+            self.arrays, self.arguments, self.bytes = other.arrays, other.arguments, other.bytes
+            return
         types = [(i.name, i.type.name) for i in of.inputs] + [(s.name, s.types[0].name) for s in of.stages]
         for name, type_ in types:
             region = of.estimate(name)
@@ -62,10 +68,10 @@ def platform_of(threads: int) -> CpuPlatform:
 
 
 def contenders(of: Pipeline, platform: CpuPlatform) -> dict[str, Contender]:
-    """The schedules of a pipeline, by name."""
-    ways = {"default": Options(), "taco2019": Options(method="taco2019")}
-    ways["root"] = Options(schedule=root_schedule(of, platform))
-    return {name: Contender(of, platform, options) for name, options in ways.items()}
+    """The schedules of a pipeline, by name, of the same images."""
+    first = Contender(of, platform, Options())
+    ways = {"taco2019": Options(method="taco2019"), "root": Options(schedule=root_schedule(of, platform))}
+    return {"default": first} | {name: Contender(of, platform, options, first) for name, options in ways.items()}
 
 
 def in_turns(runs: Mapping[str, Callable[[], object]], threads: int, repeats: int, once: Sequence[str] = ()) -> Finding:
