@@ -41,6 +41,7 @@ def test_an_observer_sees_every_pass() -> None:
         "hoist-reductions",
         "rfactor",
         "fold-constants",
+        "drop-single-iterations",
         "divide-places",
         "join-correlated-terms",
         "gather-neighbours",

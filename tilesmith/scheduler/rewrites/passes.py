@@ -38,6 +38,7 @@ from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
 from tilesmith.scheduler.rewrites.recurrence_order import latest_last
 from tilesmith.scheduler.rewrites.reduction_order import fastest_dims, ordered
 from tilesmith.scheduler.rewrites.rfactor import factored
+from tilesmith.scheduler.rewrites.single_iterations import without_single_iterations
 from tilesmith.scheduler.rewrites.specialize_scans import specialised
 from tilesmith.scheduler.rewrites.split_separable import separated
 from tilesmith.scheduler.rewrites.symmetric_pairs import halved
@@ -118,6 +119,13 @@ NORMALIZATION = (
         "they are constants",
         "an index that is a constant further on is analysed as such",
         lambda p, _: _by_stage(p, _with_constants),
+    ),
+    _pass(
+        "drop-single-iterations",
+        "loops of inline reductions may have one iteration",
+        "a variable of one value is that value",
+        "a sum over channels and a window of one point is a sum over channels",
+        lambda p, _: _by_stage(p, without_single_iterations),
     ),
     _pass(
         "divide-places",
