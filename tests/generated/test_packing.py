@@ -110,15 +110,17 @@ def test_columns_that_lie_along_memory_are_packed_instead_of_summed_in_parts(pla
     assert not any(d.kind == "factor" for d in found.trace.decisions)
 
 
-def channels_innermost(size: tuple[int, int], inputs: int, channels: int) -> Pipeline:
-    """A 3 x 3 convolution of images whose channels are innermost, with so many of them in and out."""
+def channels_innermost(size: tuple[int, int], inputs: int, channels: int, boundary: str | None = None) -> Pipeline:
+    """A 3 x 3 convolution of images whose channels are innermost, with so many of them in and out, and a boundary."""
     taps = f"sum(a(i, x + p, y + q) * w(c, i, p, q) for i in range({inputs}) for q in range(3) for p in range(3))"
     dims = {"a": ["i", "x", "y"], "w": ["c", "i", "p", "q"]}
+    held = {"kind": boundary} | ({"value": "3"} if boundary == "constant" else {})
+    bounded = {"a": {"boundary": held}} if boundary else {}
     return load(
         {
             "format": 1,
             "name": "product",
-            "inputs": [{"name": n, "type": "float32", "dims": d} for n, d in dims.items()],
+            "inputs": [{"name": n, "type": "float32", "dims": d, **bounded.get(n, {})} for n, d in dims.items()],
             "stages": [{"name": "f", "dims": ["c", "x", "y"], "value": taps}],
             "outputs": ["f"],
             "estimates": {"f": [[0, channels], *([0, n] for n in size)]},
@@ -189,3 +191,27 @@ def test_a_copy_has_the_boundary(boundary: str) -> None:
 def test_short_rows_of_convolutions_are_copied_with_a_margin(platform: str) -> None:
     found = autoschedule(convolution("constant"), few_threads(platform, 1))
     assert found.schedule.packings == (Packing("f", "a", "x", "a_for_f"),)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_elements_for_all_lanes_are_copied_with_a_margin(boundary: str) -> None:
+    """Each is read again for all vectors of channels, and the boundary would be tested for each term."""
+    found = autoschedule(channels_innermost((28, 28), 64, 64, boundary), few_threads("epyc-9655", 1))
+    (packing,) = (p for p in found.schedule.packings if p.operand == "a")
+    assert (packing.stage, packing.dim) == ("f", "x")
+
+
+def test_elements_for_few_vectors_are_read_where_they_are() -> None:
+    found = autoschedule(channels_innermost((28, 28), 64, 8, "constant"), few_threads("epyc-9655", 1))
+    assert not any(p.operand == "a" for p in found.schedule.packings)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_copies_of_elements_for_all_lanes_are_right(boundary: str, seed: int) -> None:
+    require_tool("gcc")
+    copy = Group("margin", ("x.inner", "i.inner", "y.inner"), (), None, Vector("x", 4), (), ())
+    loops = ("x.inner", "c.inner", "y.inner", "x.outer", "y.outer")
+    group = Group("f", loops, (Tile("x", 5), Tile("y", 3)), "y.outer", Vector("c", 8), ("x",), ())
+    schedule = Schedule("product", "written", (copy, group), packings=(Packing("f", "a", "x", "margin"),))
+    assert judge(case_of(channels_innermost((13, 7), 9, 21, boundary), schedule, seed), ["-O0"]) is None

@@ -11,7 +11,8 @@ class Operations:
 
     `add`: sums, differences, negation, bit operations, shifts; `multiply`; `divide_by_constant`, `divide`:
     quotients and remainders; `select`: comparisons, minima, choices; `convert`: to types as wide or wider, `narrow`: to
-    types half as wide; `function`: square roots, exponentials and the like; `index`: clamps and remainders in indices.
+    types half as wide; `function`: square roots, exponentials and the like; `index`: clamps and remainders in indices;
+    `uniform`: what each term of a long reduction tests and chooses for all lanes, in scalar code.
     """
 
     add: float = 0
@@ -23,6 +24,7 @@ class Operations:
     narrow: float = 0
     function: float = 0
     index: float = 0
+    uniform: float = 0
 
     def __add__(self, other: Operations) -> Operations:
         return Operations(
@@ -35,6 +37,7 @@ class Operations:
             self.narrow + other.narrow,
             self.function + other.function,
             self.index + other.index,
+            self.uniform + other.uniform,
         )
 
     def scaled(self, times: float) -> Operations:
@@ -49,4 +52,5 @@ class Operations:
             self.narrow * times,
             self.function * times,
             self.index * times,
+            self.uniform * times,
         )

@@ -204,6 +204,37 @@ def test_operations_that_are_executed_along_a_row(value: E, expected: Operations
     assert all_types(typed_operations(stage("out", "xyc", value), row="x")) == expected
 
 
+@pytest.mark.parametrize(
+    ("boundary", "terms", "tests"), [("repeat_edge", 65, 2), ("constant", 65, 7), ("constant", 64, 0)]
+)
+def test_boundaries_of_elements_for_all_lanes_are_tested_for_each_term_of_a_loop(
+    boundary: str, terms: int, tests: int
+) -> None:
+    """Two comparisons, two that join them with the others, a choice and a clamp; none of what is written out."""
+    pipeline = load(
+        {
+            "format": 1,
+            "name": "uniform",
+            "inputs": [
+                {
+                    "name": "a",
+                    "type": "float32",
+                    "dims": ["i", "y"],
+                    "boundary": {"kind": boundary} | ({"value": 0} if boundary == "constant" else {}),
+                }
+            ],
+            "stages": [
+                {"name": "out", "dims": ["x", "y"], "value": f"sum(a(r, y) * float32(x) for r in range({terms}))"}
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 64]]},
+        }
+    )
+    counted = all_types(typed_operations(normalise(pipeline).stage("out"), row="x"))
+    assert counted.uniform == tests * terms
+    assert not all_types(typed_operations(normalise(pipeline).stage("out"), row="y")).uniform
+
+
 @pytest.mark.parametrize(("t", "quotients"), [(FLOAT32, 1), (FLOAT64, 2)])
 def test_powers_are_no_calls(t: ScalarType, quotients: float) -> None:
     power = E(Binary("**", f(x, y).e, f(y, x).e, t))

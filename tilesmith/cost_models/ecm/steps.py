@@ -204,8 +204,9 @@ def _indices(work: Work, m: Machine) -> float:
 
 
 def _arithmetic(work: Work, m: Machine) -> float:
-    """Cycles of the arithmetic of one step, permutations included: they use the same units."""
+    """Cycles of the arithmetic of one step, permutations and scalar code included: they use the same units."""
     cycles = _permutations(work.loads, work.lanes, m)
+    cycles += sum(o.uniform for _, o in work.operations) * m.parameters.scalar_cycles
     for name, operations in work.operations:
         instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
         cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))

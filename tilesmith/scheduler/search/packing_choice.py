@@ -9,9 +9,11 @@ from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.bounded_reads import bounded_reads
 from tilesmith.scheduler.analysis.stage_graph import is_plain
+from tilesmith.scheduler.features.groups.register_tiles import shares_loads
 from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
+from tilesmith.scheduler.ir.pipeline.pipeline import Input, Stage
 from tilesmith.scheduler.ir.schedule.schedule import Packing
 from tilesmith.scheduler.rewrites.names import fresh, taken
 from tilesmith.scheduler.rewrites.pack_operands import along
@@ -22,20 +24,47 @@ def packings(facts: Facts, platform: Platform) -> tuple[Packing, ...]:
     """Packings of all operands of long reductions that are read along the row that vectors run along, again for every
     point of another dim, and lie otherwise than they are read: vectors are gathered, or those that follow each other
     are far apart, so that of a panel of them little stays in the first level or its pages are many; or their row is
-    short, and is read beyond its ends, so that vectors there are put together, and come beside those inside of it."""
+    short, and is read beyond its ends, so that vectors there are put together, and come beside those inside of it. And
+    of all operands an element of which all lanes share, within a boundary that is tested for each term."""
     found: list[Packing] = []
     names = taken(facts.pipeline)
     for name in facts.graph.stages:
         stage, row = facts.definitions[name], facts.stages[name].row
         if row is None or not is_plain(stage) or not has_long_reduction(stage, {}):
             continue
-        operands = dict.fromkeys(a.producer for a in accesses(stage) if _is_walked(facts, platform, name, row, a))
-        for operand in operands:
-            if len(along(stage, operand, row)) == 1:
+        dims = {a.producer: row for a in accesses(stage) if _is_walked(facts, platform, name, row, a)}
+        for operand in {a.producer: None for a in accesses(stage) if a.producer not in dims}:
+            dim = _bounded_dim(facts, name, row, operand)
+            if dim is not None:
+                dims[operand] = dim
+        for operand, dim in dims.items():
+            if len(along(stage, operand, dim)) == 1:
                 copy = fresh(operand, f"for_{name}", names)
-                found.append(Packing(name, operand, row, copy))
+                found.append(Packing(name, operand, dim, copy))
                 names.add(copy)
     return tuple(found)
+
+
+def _bounded_dim(facts: Facts, name: str, row: str, operand: str) -> str | None:
+    """The dim of a stage, that of the nearest neighbours in memory, along which points with the same vectors read an
+    operand within a boundary, each an element for all lanes; None where there is none, or it is read too seldom."""
+    stage, producer, definition = facts.stages[name], facts.stages[operand], facts.definitions[name]
+    reads = [a for a in accesses(definition) if a.producer == operand]
+    again = prod(stage.extent(d) for d in stage.dims if not any(d in used for a in reads for used in a.used))
+    if again < PARAMS.packed_operand_reads or any(row in used or not a.reductions for a in reads for used in a.used):
+        return None
+    read = _read_by(facts, operand)
+    moved = {
+        d: producer.apart[producer.dims[n]]
+        for d in stage.dims
+        if shares_loads(definition, d, row, {}) and bounded_reads(definition, read, d)
+        for n in along(definition, operand, d)
+    }
+    return min(moved, key=lambda d: moved[d], default=None)
+
+
+def _read_by(facts: Facts, operand: str) -> Input | Stage:
+    return facts.definitions.get(operand) or next(i for i in facts.pipeline.inputs if i.name == operand)
 
 
 def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAccess) -> bool:
@@ -50,10 +79,9 @@ def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAc
         return False
     along_row = a.access.indices[moving.index(True)]
     bounded = before_clamp(along_row) is not along_row
-    if bounded and stage.extent(row) * stage.computed_bytes < PARAMS.packed_margin_vectors * platform.vector_bytes:
-        read = facts.definitions.get(a.producer) or next(i for i in facts.pipeline.inputs if i.name == a.producer)
-        if bounded_reads(facts.definitions[name], read, row):
-            return True
+    short = stage.extent(row) * stage.computed_bytes < PARAMS.packed_margin_vectors * platform.vector_bytes
+    if bounded and short and bounded_reads(facts.definitions[name], _read_by(facts, a.producer), row):
+        return True
     size = operand.bytes_per_point
     summed = {r.name for r in a.reductions}
     steps = [

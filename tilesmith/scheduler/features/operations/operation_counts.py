@@ -24,6 +24,7 @@ from tilesmith.scheduler.features.operations.node_operations import (
     element_type,
     tally,
 )
+from tilesmith.scheduler.features.operations.reduction_loops import is_written_out
 from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.evaluation import evaluate
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -312,6 +313,7 @@ class _Counting:
     beside: bool = True
     converted: dict[str, Tally] = field(default_factory=dict)
     _moving: set[int] | None = field(init=False, default=None)
+    _terms: set[str] = field(init=False, default_factory=set)
     _kept: list[Expr] = field(init=False, default_factory=list)
     _indices: dict[int, list[tuple[Expr, bool]]] = field(init=False, default_factory=dict)
 
@@ -323,12 +325,17 @@ class _Counting:
         seen: set[tuple[int, float]] = set()
         while pending:
             node, executions = pending.pop()
-            if type(node) in _PLAIN or (moving is not None and id(node) not in moving):
+            same = moving is not None and id(node) not in moving
+            if type(node) in _PLAIN or (same and not self._terms):
                 continue
             n = executions.inside if row is None else executions.of(node)
             key = (id(node), n)
-            if key not in seen:
-                seen.add(key)
+            if key in seen:
+                continue
+            seen.add(key)
+            if same:
+                self._same_in_all_lanes(node, executions.inside)
+            else:
                 pending += self._operation(node, n, executions)
 
     def _operation(self, e: Expr, n: float, executions: _Times) -> Sequence[tuple[Expr, _Times]]:
@@ -354,8 +361,22 @@ class _Counting:
             return [(e.if_true, executions), (e.if_false, executions)]
         return [(child, executions) for child in children(e)]
 
+    def _same_in_all_lanes(self, e: Expr, n: float) -> None:
+        """Adds `n` times the tests and choices of a part that is the same for all of a row, as of the boundary of an
+        element that all lanes share, where the innermost loop of a long reduction has others in each iteration."""
+        own: Tally = {}
+        for node in dict.fromkeys(walk(e)):
+            if isinstance(node, Select | Compare | Logical | Call) and any(
+                isinstance(part, Var) and part.name in self._terms for part in walk(node)
+            ):
+                add_written(node, n, own)
+        if own:
+            tally(INT32, "uniform", sum(own.values()), self.counts)
+
     def _reduction(self, e: Reduce, n: float, executions: _Times) -> Sequence[tuple[Expr, _Times]]:
         executions = executions.within(e, n / self.steady.get(e, 1.0), self.trips)
+        if not is_written_out(e):
+            self._terms.add(e.domain[-1].name)
         n = executions.inside
         grouped = summed_variable(e, self.row, {}, None) if self.row is not None and self.beside else None
         if grouped is not None:
