@@ -20,6 +20,7 @@ from tilesmith.scheduler.features.operations.operation_counts import (
     element_bytes_used,
     typed_operations,
 )
+from tilesmith.scheduler.features.operations.register_needs import literals, register_need
 from tilesmith.scheduler.features.pipeline import pipeline_features
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Binary, walk
@@ -108,6 +109,8 @@ def test_facts_are_those_that_each_stage_has_by_itself(name: str, monkeypatch: p
         assert said(windows(a)) == said(windows(b))
         assert element_bytes_used(a) == element_bytes_used(b)
         assert chain(a, PLATFORM.core.latency_cycles) == chain(b, PLATFORM.core.latency_cycles)
+        assert literals(a) == literals(b)
+        assert register_need(a, {}, 16.0) == register_need(b, {}, 16.0)
         for row in (None, *a.storage[:1]):
             assert typed_operations(a, row=row) == typed_operations(b, row=row)
             assert converted_loads(a, row=row) == converted_loads(b, row=row)

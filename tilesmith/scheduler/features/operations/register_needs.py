@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, terms_of_sum
 from tilesmith.scheduler.features.operations.operation_counts import outside_indices
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, Var, children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -22,12 +22,27 @@ def register_need(stage: Stage, inlined: Mapping[str, float], most: float) -> fl
     """Registers that the values of a stage need, `most` at most. What is used again takes one of its own; a function,
     whose polynomial has many numbers, takes all; numbers come from memory. `inlined` are the needs of the stages that
     are inlined into it."""
+    if inlined:
+        return _need(stage, inlined, most)
+    known = _known_needs(stage)
+    if most not in known:
+        known[most] = _need(stage, inlined, most)
+    return known[most]
+
+
+@once_a_form
+def _known_needs(stage: Stage) -> dict[float, float]:
+    """Needs of a stage into which nothing is inlined, by the most."""
+    return {}
+
+
+def _need(stage: Stage, inlined: Mapping[str, float], most: float) -> float:
     needs = _Needs(inlined, most)
     found = needs.in_turn(map(needs.of, stage.values))
     return min(most, found + sum(times > 1 for times in needs.uses.values()))
 
 
-@once
+@once_a_form
 def literals(stage: Stage) -> Counter[tuple[str, float]]:
     """The literals of a point of a stage, by type and value, and how many of its operations take each from a register:
     places are scalars, and shifts, quotients and products of integers have most of theirs in the instruction."""

@@ -11,8 +11,9 @@ from tilesmith.cost_models.work import Column, SideBySide
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.fusion_group import Effective, Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Counter
-from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.pipeline.reads import Read, crossing
+from tilesmith.scheduler.ir.memo import once
 
 
 def columns(
@@ -34,6 +35,19 @@ def columns(
 def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | None:
     """The rows of memory that a step of the group's output loads from outside of it and stores, where it stores several
     at once, of each of its values. Interleaved channels are one row."""
+    known = _known_side_by_side(members.facts)
+    key = (members.output, reads, run, tuple(members.is_local(r.producer) for r in reads.reads))
+    if key not in known:
+        known[key] = _find_side_by_side(members, reads, run)
+    return known[key]
+
+
+@once
+def _known_side_by_side(facts: Facts) -> dict[object, SideBySide | None]:
+    return {}
+
+
+def _find_side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | None:
     output, apart = members.facts.stages[members.output], reads.apart
     sizes = tuple(t.bytes for t in members.facts.definitions[members.output].types)
     own = ((d, 0, apart.get(d, 1)) for d in slower(output, [run.row]))

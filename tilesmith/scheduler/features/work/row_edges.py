@@ -11,6 +11,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import Edges, Transfer
 from tilesmith.scheduler.analysis.access_functions import Span, span_of, variable
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.fusion_group import Effective, point_alone
 from tilesmith.scheduler.features.operations.node_operations import element_type
@@ -18,7 +19,7 @@ from tilesmith.scheduler.features.operations.operation_counts import Typed, toge
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
-from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import fold
 from tilesmith.scheduler.ir.pipeline.expressions import (
@@ -40,6 +41,8 @@ REMAINDER = 8
 """Operations of a remainder of a place that is near the image: differences, and the comparison that says so."""
 IN_ROWS = ("aligned", "unaligned", "strided", "shared", "near")
 """Ways of loads that follow a row."""
+
+QUOTIENTS = ("//", "%")
 
 Ends = tuple[float, float]
 """The first and the last place along a dim."""
@@ -117,8 +120,11 @@ class _Blocks:
 
 
 def _blocks(facts: Facts, name: str, reads: Effective, run: Run) -> _Blocks:
-    align, read, rates = 1, set[str](), _rates(facts, name, reads, run)
-    for stage in reversed(reads.with_inlined(name)):
+    align, read, stages = 1, set[str](), reads.with_inlined(name)
+    if not any(_has_quotients(facts.definitions[stage]) for stage in stages):
+        return _Blocks(align, frozenset(read))
+    rates = _rates(facts, name, reads, run)
+    for stage in reversed(stages):
         read |= {a.producer for a in accesses(facts.definitions[stage])} if stage in read else set()
         for dim, rate in sorted(rates[stage]):
             for _, index, _, producer in _places(facts, stage):
@@ -139,6 +145,12 @@ def _rates(facts: Facts, name: str, reads: Effective, run: Run) -> Mapping[str, 
     return rates
 
 
+@once_a_form
+def _has_quotients(stage: Stage) -> bool:
+    """True if something is divided in a stage, or its remainder taken."""
+    return any(e.op in QUOTIENTS for e in parts(stage, Binary))
+
+
 def _places(facts: Facts, stage: str) -> Iterator[tuple[str, Expr, Span, str]]:
     """The indices of what a stage reads that are not made of data, each with the dim of the producer."""
     for a in accesses(facts.definitions[stage]):
@@ -151,7 +163,7 @@ def _divided(index: Expr, dim: str) -> Iterator[tuple[int, int]]:
     """The rates at which a dim moves the operands of quotients and remainders in an index, and by what these divide."""
     env = {dim: variable(dim)}
     for e in walk(index):
-        if isinstance(e, Binary) and e.op in ("//", "%") and isinstance(e.right, Const) and e.right.value > 0:
+        if isinstance(e, Binary) and e.op in QUOTIENTS and isinstance(e.right, Const) and e.right.value > 0:
             span = span_of(e.left, env)
             if span.var == dim and span.rate == int(span.rate):
                 yield int(span.rate), int(e.right.value)
@@ -169,10 +181,10 @@ def _clear(facts: Facts, name: str) -> _Clear:
     found = known.get(name)
     if found is None:
         places, turned = dict[str, Ends](), set[str]()
-        parts: dict[str, list[tuple[float, Typed]]] = defaultdict(list)
+        moved: dict[str, list[tuple[float, Typed]]] = defaultdict(list)
         env = {d: variable(d) for d in facts.stages[name].dims}
         read = defaultdict[Expr, set[str]](set)
-        for _, index, _, producer in _places(facts, name):
+        for _, index, _, producer in _places(facts, name) if parts(facts.definitions[name], Call) else ():
             read[index].add(producer)
         for index, producers in read.items():
             moves = dict[str, float]()
@@ -185,8 +197,8 @@ def _clear(facts: Facts, name: str) -> _Clear:
                     turned |= producers if turns else set()
             for dim, added in moves.items():
                 chosen = sum(2 if e.function == "clamp" else 1 for e in _clamps(index))
-                parts[dim].append((1.0, (("i32", Operations(add=added, select=chosen)),)))
-        operations = {dim: together(of) for dim, of in parts.items()}
+                moved[dim].append((1.0, (("i32", Operations(add=added, select=chosen)),)))
+        operations = {dim: together(of) for dim, of in moved.items()}
         choices = {dim: together(_choices(facts.definitions[name], dim)) for dim in places}
         found = known[name] = _Clear(places, operations, choices, frozenset(turned))
     return found
