@@ -12,6 +12,8 @@ from tilesmith.cost_models.counts import GroupCounts, pick
 from tilesmith.platforms import Platform
 
 MICROSECONDS = "microseconds"
+IN_CORE = "in core"
+"""The term of a stage for the time that a core takes, were all data in the first level, in models that have it."""
 A_CALL = 5.0
 """Microseconds: what checks, memory and threads of a call take, of which little is counted."""
 COUNTS = 0.1

@@ -14,7 +14,8 @@ from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Group, Schedule, Tile, Vector
 from tilesmith.scheduler.rewrites.passes import normalise, rewrite
-from tilesmith.scheduler.search.driver import autoschedule
+from tilesmith.scheduler.search.driver import SearchOptions, autoschedule
+from tilesmith.scheduler.search.ecm import register_tiles
 
 
 def product(value: str, updates: list[dict[str, object]], **inputs: list[str]) -> Pipeline:
@@ -246,3 +247,16 @@ def test_copies_of_operands_are_made_once_for_all_tiles_where_that_is_cheaper() 
     schedule = autoschedule(dilated, machine).schedule
     assert [g.output for g in schedule.groups] == ["a_for_f", "f"]
     assert schedule.groups[-1].unroll == ("c",)
+
+
+def test_tiles_for_which_the_core_alone_takes_longer_are_tried_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best is the same where others are asked for, too, and all orders of all tiles are tried."""
+    pipeline, machine = convolution((64, 64), 64, 64), catalog.load("epyc-9655").model_copy(update={"threads": 1})
+    tried: list[object] = []
+    priced = register_tiles._priced
+    monkeypatch.setattr(register_tiles, "_priced", lambda *asked: tried.append(asked[4]) or priced(*asked))
+    best = autoschedule(pipeline, machine)
+    fewer = len(tried)
+    tried.clear()
+    assert autoschedule(pipeline, machine, SearchOptions(top=2)).schedule == best.schedule
+    assert 0 < fewer < len(tried)

@@ -32,7 +32,7 @@ from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
 from tilesmith.cost_models.ecm.occupancy import OccupiedCache, fits, occupied_caches, passing, through
 from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step, waiting
-from tilesmith.cost_models.interface import MICROSECONDS, Breakdown, StageCost, Term
+from tilesmith.cost_models.interface import IN_CORE, MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
 
@@ -53,7 +53,7 @@ class Ecm:
         group's output, `start`. `counts` must have been made with work."""
         machine = machine_of(platform)
         found, start = self._priced(counts, machine, platform.threads)
-        names = ("in core", *machine.names, "memory")
+        names = (IN_CORE, *machine.names, "memory")
         run = (s.stage for s in counts.stages if s.work is not None)
         terms = {stage: tuple(map(Term, names, amounts)) for stage, amounts in zip(run, found, strict=True)}
         stages = tuple(

@@ -74,7 +74,8 @@ class Finalised:
 @dataclass
 class Pricing:
     """Prices by one cost model for one platform; what sizes a group may have is worked out once. Groups whose facts are
-    those of `before`, as they are the same there, are priced there."""
+    those of `before`, as they are the same there, are priced there. Without `alternatives` nothing but the best is
+    asked for."""
 
     facts: Facts
     platform: Platform
@@ -85,6 +86,7 @@ class Pricing:
     countings: dict[Segment, TimedCounting] = field(default_factory=dict, kw_only=True)
     placed: dict[Hashable, Placement] = field(default_factory=dict, kw_only=True)
     before: Self | None = field(default=None, kw_only=True)
+    alternatives: bool = field(default=True, kw_only=True)
 
     def priced(
         self, segment: Segment, members: Members, shape: LoopStructure, sizes: Mapping[str, int], kind: Kind = PAPER

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from math import ceil, gcd, inf
 
+from tilesmith.cost_models.interface import IN_CORE
 from tilesmith.platforms import CpuPlatform, Platform
 from tilesmith.scheduler.features.groups.fusion_group import Members
 from tilesmith.scheduler.features.groups.register_tiles import shares_loads
@@ -31,7 +32,7 @@ def register_tiles(pricing: Pricing, plan: GroupCandidate, members: Members, siz
     vectors, in the orders of tiles in which what is shared by most of them stays near. Of those that take as long as
     the best, as far as a model can tell, it is the one that takes least where other programs have most of the caches
     that are shared: the others are left out that cost less than that."""
-    found = list(_all_sizes(pricing, plan, members, sized))
+    found = _all_sizes(pricing, plan, members, sized)
     least = min((p.total for p in found), default=inf) * (1 + PARAMS.same_tiles)
     near = [p for p in found if p.total <= least and p.counts is not None]
     if len(near) > 1:
@@ -55,7 +56,47 @@ def _crowded(platform: Platform) -> Platform:
     return platform.model_copy(update={"caches": tuple(caches)})
 
 
-def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
+def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> list[GroupCandidate]:
+    """The plans with every register tile, in every order. In the first order all are priced; in the others, where
+    nothing but the best is asked for, those for which the core alone does not take longer than the best plan: it takes
+    as long in any order, and longer in panels, which have more rows."""
+    steps = list(_steps(pricing, plan, members, sized))
+    firsts: list[list[GroupCandidate]] = []
+    for ways in steps:
+        if pricing.expired():
+            return [p for found in firsts for p in found]
+        firsts.append(list(_priced(pricing, plan, members, sized, *ways[0])))
+    least, found = min([plan.total, *(p.total for of in firsts for p in of)]), list[GroupCandidate]()
+    for ways, first in zip(steps, firsts, strict=True):
+        found += first
+        core = min((_in_core(pricing, p) for p in first), default=0.0) if not pricing.alternatives else 0.0
+        for order, tiles in ways[1:]:
+            if core > least * (1 + PARAMS.same_tiles) or pricing.expired():
+                break
+            priced = list(_priced(pricing, plan, members, sized, order, tiles))
+            least = min([least, *(p.total for p in priced)])
+            found += priced
+    return found
+
+
+def _in_core(pricing: Pricing, plan: GroupCandidate) -> float:
+    """The time that cores take for the output of a plan, were all data in the first level, and as much for each thread;
+    0 where the model does not tell."""
+    if plan.counts is None:
+        return 0.0
+    terms = pricing.model.price(plan.counts, _one_thread(pricing.platform)).stages[-1].terms
+    return next((float(t.value) for t in terms if t.name == IN_CORE), 0.0) / pricing.platform.threads
+
+
+@lru_cache(maxsize=64)
+def _one_thread(platform: Platform) -> Platform:
+    return platform.model_copy(update={"threads": 1}) if isinstance(platform, CpuPlatform) else platform
+
+
+def _steps(
+    pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized
+) -> Iterator[list[tuple[LoopOrder, dict[str, int]]]]:
+    """The orders of tiles of every register tile for which there are registers, with the sizes of these."""
     facts = pricing.facts
     output, row = facts.stages[members.output], facts.stages[members.output].row
     inside = {n: facts.definitions[n] for n, c in sized.shape.choices.items() if c.levels is None}
@@ -70,12 +111,12 @@ def _all_sizes(pricing: Pricing, plan: GroupCandidate, members: Members, sized: 
         near = _rows_in_first_level(pricing, output, dim)
         for vectors in (1, 2, 4):
             for points in _points(output.extent(dim), vectors, sums, near, pricing):
-                for order, tiles in _orders(output, sized.shape.order, dim, points, row, vectors):
-                    if output.extent(dim) % points and order.loops[-1] == outer(dim):
-                        continue  # a thread would have two tiles: the last, and the one that it is moved back over
-                    if pricing.expired():
-                        return
-                    yield from _priced(pricing, plan, members, sized, order, tiles)
+                # where points are left, a thread would have two tiles: the last, and the one that it is moved back over
+                left = output.extent(dim) % points > 0
+                listed = _orders(output, sized.shape.order, dim, points, row, vectors)
+                ways = [way for way in listed if not (left and way[0].loops[-1] == outer(dim))]
+                if ways:
+                    yield ways
 
 
 def _rows_in_first_level(pricing: Pricing, output: StageFacts, dim: str) -> int:

@@ -106,8 +106,18 @@ class _Planners:
     ) -> Planner:
         """A planner of these kinds of shape, with the tilings that are `known` of the paper's groups."""
         q, b = self.question, self.last
+        alternatives = q.top > 1 or bool(q.fixed)
         self.last = Planner(
-            facts, q.platform, q.model, q.strict, q.deadline.expired, known, kinds=kinds, wanted=q.top, before=b
+            facts,
+            q.platform,
+            q.model,
+            q.strict,
+            q.deadline.expired,
+            known,
+            kinds=kinds,
+            wanted=q.top,
+            before=b,
+            alternatives=alternatives,
         )
         return self.last
 
