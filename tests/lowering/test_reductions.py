@@ -22,6 +22,7 @@ from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.loop.values import Lane
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Vector
+from tilesmith.scheduler.lowering import reductions
 from tilesmith.scheduler.lowering.index_vectorization import Frame
 from tilesmith.scheduler.lowering.reductions import reduced, together
 
@@ -50,6 +51,15 @@ def test_points_are_computed_side_by_side(inline: bool) -> None:
     code = source_of(pipeline, Schedule("conv", "by hand", (group,)), machine(vector_bytes=32)).code
     accumulators = re.findall(r"f32x8 sum_\d+ = ", code)
     assert len(accumulators) >= 8
+
+
+def test_lanes_of_sums_side_by_side_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One trial evaluates a term of each of them, in which what they share is evaluated once."""
+    jobs: list[int] = []
+    lanes = reductions._lanes
+    monkeypatch.setattr(reductions, "_lanes", lambda ev, each: jobs.append(len(each)) or lanes(ev, each))
+    test_points_are_computed_side_by_side(inline=False)
+    assert max(jobs) >= 4
 
 
 IMAGE = np.random.default_rng(0).uniform(-2, 2, 400).astype(np.float32)

@@ -14,7 +14,7 @@ from tilesmith.scheduler.features.operations.reduction_loops import (
     is_written_out,
     trips,
 )
-from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
+from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal
 from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, Define, If, Loop, PeeledLoop, Statement
@@ -220,8 +220,8 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     last ones are written out. A condition that does not change in a loop is asked outside of it."""
     b = ev.builder
     cells: list[list[Value]] = []
-    for e, frame in jobs:
-        lanes, state = _lanes(ev, e, frame), []
+    for (e, frame), lanes in zip(jobs, _lanes(ev, jobs), strict=True):
+        state = []
         for start in _identity(ev, e, frame):
             bits = 32 if start.type == BOOL and lanes > 1 else 0
             cell = Value(start.type, lanes, b.fresh(e.op), None, bits)
@@ -485,19 +485,24 @@ def _picked(e: Reduce, state: list[Value]) -> Value:
     return state[e.component if e.op in ("argmin", "argmax") else 0]
 
 
-def _lanes(ev: Evaluation, e: Reduce, frame: Frame) -> int:
-    """Lanes of the result: found by evaluating one term in a scope that is thrown away."""
+def _lanes(ev: Evaluation, jobs: list[Job]) -> list[int]:
+    """Lanes of the result of each job: found by evaluating one term of each in a scope that is thrown away."""
     if ev.axis is None:
-        return 1
-    b = ev.builder
+        return [1] * len(jobs)
+    b, found = ev.builder, []
+    variables: dict[tuple[str, Index, Index], Lane] = {}
     with ev.sizing() as sizing:
-        point = frame
-        for r in e.domain:
-            lo, extent = sizing.lane(r.lo, frame).base, sizing.lane(r.extent, frame).base
-            var = b.fresh(r.name)
-            point = sizing.extended(point, r.name, Lane(b.declare(var, ends=(lo, lo + extent - 1))))
-        values = [sizing.value(e.body, point)] + ([] if e.where is None else [sizing.value(e.where, point)])
-    return max(v.lanes for v in values)
+        for e, frame in jobs:
+            point = frame
+            for r in e.domain:
+                key = (r.name, sizing.lane(r.lo, frame).base, sizing.lane(r.extent, frame).base)
+                if key not in variables:
+                    _, lo, extent = key
+                    variables[key] = Lane(b.declare(b.fresh(r.name), ends=(lo, lo + extent - 1)))
+                point = sizing.extended(point, r.name, variables[key])
+            values = [sizing.value(part, point) for part in (e.body, e.where) if part is not None]
+            found.append(max(v.lanes for v in values))
+    return found
 
 
 def _identity(ev: Evaluation, e: Reduce, frame: Frame) -> list[Value]:
