@@ -32,7 +32,7 @@ from tilesmith.scheduler.lowering.rotating_windows import RowLoop, fused_row
 from tilesmith.scheduler.rewrites.passes import rewrite
 from tilesmith.scheduler.search import SearchOptions, autoschedule, root_schedule
 from tilesmith.scheduler.search.constraints.document import load as load_fixed
-from tilesmith.scheduler.search.ecm import method, moves
+from tilesmith.scheduler.search.ecm import method, moves, variants
 from tilesmith.scheduler.search.ecm.group_candidates import GroupCandidate
 from tilesmith.scheduler.search.ecm.moves import ahead_bytes
 from tilesmith.scheduler.search.k_best import best_combinations
@@ -42,6 +42,18 @@ from tilesmith.scheduler.search.taco2019.grouping import Segment
 
 def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
     return autoschedule(pipeline, machine(), SearchOptions("default", **options)).schedule  # type: ignore[arg-type]
+
+
+def test_partitions_that_are_near_are_worked_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What groups gain by all sizes of tiles tells which of them is best."""
+    platform = catalog.get("i7-6700").model_copy(update={"threads": 1})
+
+    def least(other_partitions: int) -> float:
+        monkeypatch.setattr(variants, "PARAMS", replace(PARAMS, other_partitions=other_partitions))
+        found = autoschedule(pipeline_of("closing_by_disk"), platform, SearchOptions("default"))
+        return float(found.predicted.total)
+
+    assert least(3) < 0.95 * least(0)
 
 
 @pytest.mark.slow

@@ -50,10 +50,9 @@ class Params:
     """Combinations of plans that are looked at for each schedule that is wanted: different plans may be the same
     groups."""
     other_partitions: int = 3
-    """Other partitions of each variant that may have schedules among the best k, at most."""
+    """Other partitions of each variant whose groups are worked out with all sizes of tiles, too, at most."""
     other_partitions_near: float = 1.1
-    """Other partitions have schedules among the best k where they cost no more than this, relative to the cheapest,
-    before all sizes are tried."""
+    """They are where they cost no more than this, relative to the cheapest, before all sizes are tried."""
     apart_share: float = 0.01
     """Share of a pipeline's cost by which schedules must differ that decide numbers alone otherwise, such as tile
     sizes: the model calls them equal, and who lists or times the best ones wants others."""

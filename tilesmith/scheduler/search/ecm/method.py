@@ -69,11 +69,14 @@ class _Choice:
 
 
 def _chosen(explored: Explored, q: Question) -> _Choice:
-    """The cheapest of the close variants; the schedule of the paper where none gains enough but such as do nothing but
-    ask ahead for what the paper's reads, and gain no more than hiding can: where memory answers in time already, that
-    is lost."""
+    """The cheapest of the close variants, and of other partitions of these that are near, since what groups gain by all
+    sizes of tiles is not the same; the schedule of the paper where none gains enough but such as do nothing but ask
+    ahead for what the paper's reads, and gain no more than hiding can: where memory answers in time already, that is
+    lost."""
     cost = explored.variants[0].cost
     close = [v for v in explored.variants if v.cost <= cost * PARAMS.variant_close]
+    near, matters = PARAMS.other_partitions_near * cost, PARAMS.matters_share * cost
+    close += [other for v in close for other in v.others(near, matters)]
     found = ranked(close, PARAMS.combinations_per_schedule, cost)
     best = {n: total for total, n, _ in reversed(found)}
     tried = [(total, close[n]) for n, total in sorted(best.items(), key=itemgetter(1, 0))]
@@ -126,10 +129,6 @@ def _answered(choice: _Choice, explored: Explored, q: Question) -> Answer:
 def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
     """The best schedules, of groups that differ: those that differ in more than numbers first, then, where they are too
     few, all."""
-    variants = list(choice.variants)
-    if q.top > 1:
-        near, matters = PARAMS.other_partitions_near * choice.cost, PARAMS.matters_share * choice.cost
-        variants += [other for v in choice.variants for other in v.others(near, matters)]
     degraded = degraded_by({}, q.deadline)
     candidates: dict[tuple[Group, ...], Candidate] = {}
 
@@ -143,12 +142,14 @@ def _candidates(choice: _Choice, q: Question) -> tuple[Candidate, ...]:
 
     keep(choice.best, choice.plans)
     for total, n, plans in (
-        f for apart in (choice.cost, 0.0) for f in ranked(variants, q.top * PARAMS.combinations_per_schedule, apart)
+        f
+        for apart in (choice.cost, 0.0)
+        for f in ranked(choice.variants, q.top * PARAMS.combinations_per_schedule, apart)
     ):
         if len(candidates) == q.top:
             break
         if total >= choice.least or choice.as_paper:  # what is chosen does not depend on how many others are wanted
-            keep(variants[n], plans)
+            keep(choice.variants[n], plans)
     first, *others = candidates.values()
     return first, *sorted(others, key=lambda c: float(c.predicted.total))
 
