@@ -121,13 +121,6 @@ NORMALIZATION = (
         lambda p, _: _by_stage(p, _with_constants),
     ),
     _pass(
-        "drop-single-iterations",
-        "loops of inline reductions may have one iteration",
-        "a variable of one value is that value",
-        "a sum over channels and a window of one point is a sum over channels",
-        lambda p, _: _by_stage(p, without_single_iterations),
-    ),
-    _pass(
         "divide-places",
         "places may be shifted, and masked, by constants",
         "they are multiplied and divided, or the remainder is taken",
@@ -217,6 +210,13 @@ NORMALIZATION = (
         "reductions over half of them, each read from both ends",
         "the value of a pair of points does not depend on which comes first",
         lambda p, schedule: halved(p, schedule.strict),
+    ),
+    _pass(
+        "drop-single-iterations",
+        "loops of inline reductions may have one iteration",
+        "a variable of one value is that value",
+        "a sum over channels and a window of one point is a sum over channels",
+        lambda p, _: _by_stage(p, without_single_iterations),
     ),
     _pass(
         "hoist-parameters",
