@@ -41,6 +41,24 @@ def test_vectors_ask_ahead_once_a_line() -> None:
     assert prefetches(Ahead(rows={"f": {1: 1}}, near=True), neighbours[1]) == [(1000, False), (1016, False)]
 
 
+def test_rows_that_are_read_from_end_to_begin_are_asked_for_in_that_direction() -> None:
+    """Pictures that are turned, whose index may have a name, and loops that go down."""
+    back = tuple(range(0, -8, -1))
+    assert prefetches(Ahead(512), (Lane(X.scaled(-1), back), Lane(Y))) == [(-7 - 128, False)]
+    assert prefetches(Ahead(4096, again=True), (Lane(X.scaled(-1), back), Lane(Y))) == [
+        (-7 - 1024, True),
+        (-7 - 384, False),
+    ]
+    b = open_row()
+    with b.scope() as body:
+        down = b.declare("down", step=-8)
+        b.values["turned"], turned = X.scaled(-1) + 9, b.declare("turned")
+        for first in (down, turned, turned.scaled(-1)):
+            ask_ahead(b, Ahead(512), planes(), (Lane(first, tuple(range(8))), Lane(Y)), b.depth)
+    at = {"x": 0, "y": 0, "down": 0, "turned": 0, "f_stride_y": 1000}
+    assert [s.index.value(at) for s in body if isinstance(s, Prefetch)] == [-128, -128, 128]
+
+
 def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
     b = open_row()
     with b.scope() as body:

@@ -52,21 +52,34 @@ def ask_ahead(
         return
     far = not ahead.near and (bool(rows) or ahead.distance > b.core.prefetch.near_bytes)
     spread = line - 1 if ahead.near else 0  # vectors at any place, of which no neighbours ask
+    way = _direction(b, base)
 
     def ask(first: int) -> None:
         side, place, step = _side_by_side(b, buffer, lanes, along, rows)
-        at = base + (first + ahead.distance // buffer.type.bytes)
+        at = base + (first + way * (ahead.distance // buffer.type.bytes))
         for d, n in rows.items():
             at = at + buffer.stride[d].scaled(n)
         asked = Prefetch(row, at, far, b.number((base - base.const, *side)), place, step)
         b.emit(asked)
         if far and ahead.again:
-            soon = base + (first + b.core.prefetch.again_bytes // buffer.type.bytes)
+            soon = base + (first + way * (b.core.prefetch.again_bytes // buffer.type.bytes))
             b.emit(replace(asked, index=soon, far=False))
 
     for first in range(0, count + spread, line):
         key = ("prefetch", row, base - base.const, (base.const + first + line // 2) // line)
         b.remember(b.depth, key, partial(ask, first))
+
+
+def _direction(b: Builder, at: Index) -> int:
+    """1 where the innermost loop that moves an index makes it greater, or none does; -1 where it makes it less, as in
+    a picture that is turned."""
+    if at.is_const:
+        return 1
+    atom, step = max(at.terms, key=lambda term: b.depth_of(Index(0, ((term[0], 1),))))
+    sign = 1 if step * b.steps.get(atom.key, 1) > 0 else -1
+    if atom.key in b.values:
+        return sign * _direction(b, b.values[atom.key])
+    return sign * _direction(b, max(atom.args, key=b.depth_of)) if atom.args else sign
 
 
 def _walked(
