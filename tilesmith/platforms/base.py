@@ -92,9 +92,14 @@ class VectorUnit:
         return self.register_bytes >= ELEMENTS_BYTES
 
     @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector that fills a register, or of the narrowest where there are no registers of vectors."""
+        return max(self.narrowest_bytes, self.register_bytes)
+
+    @property
     def widest_bytes(self) -> int:
         """Bytes of the widest vector that is computed with as one value."""
-        return self.registers_per_value * max(self.narrowest_bytes, self.register_bytes)
+        return self.registers_per_value * self.vector_bytes
 
 
 def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:

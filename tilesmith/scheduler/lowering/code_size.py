@@ -48,33 +48,33 @@ def instructions(ev: Evaluation, e: Expr) -> float:
             value = ev.sources.inlined[n.name].values[n.component]
             pending += {value} - seen
             seen.add(value)
-    lanes, registers = 1 if ev.axis is None else ev.axis.lanes, ev.builder.vectors.register_bytes
+    lanes, registers = 1 if ev.axis is None else ev.axis.lanes, ev.builder.vectors.vector_bytes
     return sum(n * max(1.0, lanes * int(of[1:]) / (8 * registers)) for (of, _), n in counts.items())
 
 
-def executed(body: Body, register_bytes: int, estimate: Callable[[Index], int]) -> float:
+def executed(body: Body, vector_bytes: int, estimate: Callable[[Index], int]) -> float:
     """Instructions of one run of a block: an operation takes one for each register that its lanes fill, or each lane
     where these go their own ways; loops run as often as is expected, choices their first way."""
     total = 0.0
     for s in body:
         if isinstance(s, Loop):
-            total += executed(s.body, register_bytes, estimate) * max(1, estimate(s.hi - s.lo + 1) // estimate(s.step))
+            total += executed(s.body, vector_bytes, estimate) * max(1, estimate(s.hi - s.lo + 1) // estimate(s.step))
         elif inside := regions(s):
             ways = inside[:1] if isinstance(s, If) else inside
-            total += sum(executed(part, register_bytes, estimate) for part in ways)
+            total += sum(executed(part, vector_bytes, estimate) for part in ways)
         else:
-            total += _instructions_of(s.result, s.op, register_bytes) if isinstance(s, Define) else 1.0
+            total += _instructions_of(s.result, s.op, vector_bytes) if isinstance(s, Define) else 1.0
             total += sum(map(_of_index, indices(s)))
     return total
 
 
-def _instructions_of(result: Value, op: Operation, register_bytes: int) -> float:
-    registers = max(1.0, result.lanes * max(8, result.type.bits) / (8 * register_bytes))
+def _instructions_of(result: Value, op: Operation, vector_bytes: int) -> float:
+    registers = max(1.0, result.lanes * max(8, result.type.bits) / (8 * vector_bytes))
     match op:
         case Gather():
             return PICKED * result.lanes
         case MonotoneGather() | WindowGather() | EdgeGather():
-            return CLAMPED * max(1.0, result.lanes * INT32.bits / (8 * register_bytes))
+            return CLAMPED * max(1.0, result.lanes * INT32.bits / (8 * vector_bytes))
         case ClampedLoad():
             return CLAMPED + registers
         case Binary("//" | "%" as kind, _, by) if result.type.is_integer and by.literal is None:

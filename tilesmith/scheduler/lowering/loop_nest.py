@@ -437,7 +437,7 @@ def _edges(o: _OpenNest, skip: Ends | None, left: tuple[int, int] | None = None)
 def _are_fewer(o: _OpenNest, clamped: list[Statement], scalars: list[Statement], points: int, vectors: int) -> bool:
     """True if so many vectors take fewer instructions than so many points one by one, which are the loops of both."""
     vector, point = (
-        sum(executed(s.body, o.b.vectors.register_bytes, o.nest.estimate) for s in block if isinstance(s, Loop))
+        sum(executed(s.body, o.b.vectors.vector_bytes, o.nest.estimate) for s in block if isinstance(s, Loop))
         for block in (clamped, scalars)
     )
     return vectors * vector < points * point
