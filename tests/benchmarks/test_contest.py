@@ -99,6 +99,17 @@ def test_agreement_of_floats_is_relative_to_the_largest() -> None:
         agreement([a], [])
 
 
+def test_floats_may_choose_otherwise_in_fewer_places_than_a_column_has() -> None:
+    """Where integers are made of floats; a column at an edge is a defect."""
+    a = np.zeros((3, 40, 500), np.uint8)
+    few, column = a.copy(), a.copy()
+    few[1, 7, :39], column[0, :, 0] = 200, 200
+    assert agreement([a], [few], cut=[True]) == 0
+    for wrong, cut in ((few, False), (column, True)):
+        with pytest.raises(ContenderError, match="disagrees in"):
+            agreement([a], [wrong], cut=[cut])
+
+
 def test_arrays_lie_in_memory_as_storage_says() -> None:
     assert layout((5, 7, 3), (2, 0, 1)) == (3, 15, 1)
     array = allocate(np.dtype(np.float32), (5, 7, 3), (3, 15, 1))
