@@ -45,7 +45,7 @@ def schedule_of(pipeline: Pipeline, **options: object) -> Schedule:
 
 
 def test_partitions_that_are_near_are_worked_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What groups gain by all sizes of tiles tells which of them is best."""
+    """Partitions gain by all sizes of tiles, each otherwise: the best with few sizes is not the best with all."""
     platform = catalog.get("i7-6700").model_copy(update={"threads": 1})
 
     def least(other_partitions: int) -> float:

@@ -20,7 +20,17 @@ from tilesmith.scheduler.ir.loop.builder import Builder, Misfit, literal
 from tilesmith.scheduler.ir.loop.program import Accumulator, Assign, Body, Define, If, Loop, PeeledLoop, Statement
 from tilesmith.scheduler.ir.loop.traversal import used
 from tilesmith.scheduler.ir.loop.values import Ends, Lane, Value
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Const, Expr, Logical, Reduce, RVar, Var, children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Const,
+    Expr,
+    Logical,
+    Reduce,
+    RVar,
+    children,
+    variables_of,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 from tilesmith.scheduler.lowering.code_size import instructions
 from tilesmith.scheduler.lowering.evaluation import Evaluation
@@ -70,7 +80,7 @@ def reduced(ev: Evaluation, e: Reduce, frame: Frame) -> Value:
 def _fixed(ev: Evaluation, e: Reduce, frame: Frame) -> list[Expr]:
     """The conditions of a reduction that none of its variables is in, and that differ from lane to lane."""
     names = {r.name for r in e.domain}
-    found = [c for c in _conjuncts(e.where) if names.isdisjoint(_variables(c))]
+    found = [c for c in _conjuncts(e.where) if names.isdisjoint(variables_of(c))]
     if not found:
         return found
     with ev.sizing() as sizing:
@@ -251,10 +261,6 @@ def _side_by_side(ev: Evaluation, jobs: list[Job]) -> list[list[Value]]:
     return left
 
 
-def _variables(e: Expr) -> set[str]:
-    return {n.name for n in walk(e) if isinstance(n, Var)}
-
-
 @dataclass(frozen=True, slots=True)
 class _Nest:
     """Loops over the first `loops` variables of a domain, around the accumulators of each job, its `cells`."""
@@ -420,7 +426,7 @@ def _asked(ev: Evaluation, jobs: list[Job], inside: tuple[RVar, ...]) -> tuple[l
     common = [
         c
         for c in _conjuncts(first.where)
-        if names.isdisjoint(_variables(c)) and all(c in _conjuncts(e.where) for e, _ in jobs)
+        if names.isdisjoint(variables_of(c)) and all(c in _conjuncts(e.where) for e, _ in jobs)
     ]
     values = [[ev.value(c, f) for _, f in jobs] for c in common]
     uniform = [n for n, v in enumerate(values) if v[0].lanes == 1 and all(x == v[0] for x in v)]

@@ -21,7 +21,7 @@ from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
 from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
-from tilesmith.scheduler.ir.pipeline.constant_folding import fold
+from tilesmith.scheduler.ir.pipeline.constant_folding import integer
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
     Binary,
@@ -228,18 +228,13 @@ def _parts(clamp: Expr) -> tuple[Expr, float, float, bool]:
     assert isinstance(clamp, Call)
     if clamp.function == "clamp":
         inner = before_clamp(clamp)
-        lo, hi = (_number(e) for e in clamp.args[1:])
+        lo, hi = (integer(e) for e in clamp.args[1:])
         return inner, -inf if lo is None else lo, inf if hi is None else hi, inner is not clamp.args[0]
-    ends = [_number(e) for e in clamp.args]
+    ends = [integer(e) for e in clamp.args]
     moving, end = (clamp.args[0], ends[1]) if ends[1] is not None else (clamp.args[1], ends[0])
     if end is None:
         return moving, -inf, inf, False
     return (moving, -inf, end, False) if clamp.function == "min" else (moving, end, inf, False)
-
-
-def _number(e: Expr) -> int | None:
-    found = fold(e)
-    return int(found.value) if isinstance(found, Const) else None
 
 
 def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
@@ -256,8 +251,8 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
 
 
 def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float) -> Edges:
-    """The code of a point at the edges: rows side by side are loops there, share nothing but where they
-    read along the row, and ask where they do across it each time."""
+    """The code of a point at the edges: rows side by side are loops there, share nothing but where they read along the
+    row, and ask where they do across it each time."""
     facts, members, stages = group.facts, group.members, group.facts.stages
     alone, loads = point_alone(members, name, group.reads[name]), list[Transfer]()
     turned = frozenset().union(*(_clear(facts, n).turned for n in alone.with_inlined(name)))
