@@ -11,13 +11,15 @@ from support.tools import require_tool
 
 from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.scheduler.errors import IllegalSchedule
+from tilesmith.scheduler.features.pipeline.pipeline_features import gather
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.ir.pipeline.expressions import Call, Select, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.document import from_document, to_document
 from tilesmith.scheduler.ir.schedule.schedule import Group, Packing, Placement, Schedule, Tile, Vector
-from tilesmith.scheduler.rewrites.passes import rewrite
+from tilesmith.scheduler.rewrites.passes import normalise, rewrite
 from tilesmith.scheduler.search.driver import autoschedule
+from tilesmith.scheduler.search.packing_choice import packings
 
 SUM = "sum(a(k, i) * b(j, k) for k in range(80))"
 TRANSPOSED = "sum(a(k, i) * a(k, j) for k in range(80))"
@@ -204,6 +206,28 @@ def test_elements_for_all_lanes_are_copied_with_a_margin(boundary: str) -> None:
 def test_elements_for_few_vectors_are_read_where_they_are() -> None:
     found = autoschedule(channels_innermost((28, 28), 64, 8, "constant"), few_threads("epyc-9655", 1))
     assert not any(p.operand == "a" for p in found.schedule.packings)
+
+
+def test_elements_whose_boundary_is_the_same_for_all_terms_are_read_where_they_are() -> None:
+    """The boundary of a pointwise convolution that a window reads is asked once a point."""
+    of = load(
+        {
+            "format": 1,
+            "name": "pointwise",
+            "inputs": [
+                {"name": "a", "type": "float32", "dims": ["i", "x", "y"], "boundary": {"kind": "repeat_edge"}},
+                {"name": "w", "type": "float32", "dims": ["c", "i"]},
+            ],
+            "stages": [
+                {"name": "p", "dims": ["c", "x", "y"], "value": "sum(w(c, i) * a(i, x, y) for i in range(32))"},
+                {"name": "f", "dims": ["c", "x", "y"], "value": "max(p(c, x + r, y) for r in range(-1, 2))"},
+            ],
+            "outputs": ["f"],
+            "estimates": {"f": [[0, 64], [0, 112], [0, 112]], "a": [[0, 32], [0, 112], [0, 112]]},
+        }
+    )
+    found = packings(gather(normalise(of)), few_threads("epyc-9655", 1))
+    assert "a" not in {p.operand for p in found}
 
 
 @pytest.mark.parametrize("seed", [1, 2])

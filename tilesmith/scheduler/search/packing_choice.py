@@ -47,17 +47,21 @@ def packings(facts: Facts, platform: Platform) -> tuple[Packing, ...]:
 
 def _bounded_dim(facts: Facts, name: str, row: str, operand: str) -> str | None:
     """The dim of a stage, that of the nearest neighbours in memory, along which points with the same vectors read an
-    operand within a boundary, each an element for all lanes; None where there is none, or it is read too seldom."""
+    operand within a boundary, each an element for all lanes, at a place of each term; None where there is none, or it
+    is read too seldom. A boundary that is the same for all terms is asked once a point."""
     stage, producer, definition = facts.stages[name], facts.stages[operand], facts.definitions[name]
     reads = [a for a in accesses(definition) if a.producer == operand]
     again = prod(stage.extent(d) for d in stage.dims if not any(d in used for a in reads for used in a.used))
     if again < PARAMS.packed_operand_reads or any(row in used or not a.reductions for a in reads for used in a.used):
         return None
     read = _read_by(facts, operand)
+    of_terms = [used for a in reads for used in a.used if used & {r.name for r in a.reductions}]
     moved = {
         d: producer.apart[producer.dims[n]]
         for d in stage.dims
-        if shares_loads(definition, d, row, {}) and bounded_reads(definition, read, d)
+        if any(d in used for used in of_terms)
+        and shares_loads(definition, d, row, {})
+        and bounded_reads(definition, read, d)
         for n in along(definition, operand, d)
     }
     return min(moved, key=lambda d: moved[d], default=None)
