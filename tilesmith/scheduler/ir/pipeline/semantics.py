@@ -285,11 +285,11 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
         case "abs" if type_.is_float:
             return np.abs(args[0])
         case "abs":
-            return _exactly(np.abs, type_, args)
+            return _exactly(np.abs, type_, args, int64_bits=32)
         case "absd" if type_.is_float:
             return np.abs(np.subtract(args[0], args[1]))
         case "absd":
-            return _exactly(lambda a, b: np.abs(a - b), type_, args)
+            return _exactly(lambda a, b: np.abs(a - b), type_, args, int64_bits=32)
         case "lerp":
             return _lerp(args, arg_types, type_)
         case "mux":
@@ -304,8 +304,10 @@ def _call(function: str, args: tuple[Array, ...], arg_types: tuple[ScalarType, .
         case _ if function.startswith("as_"):
             return np.ascontiguousarray(args[0], arg_types[0].numpy).view(type_.numpy).reshape(args[0].shape)
         case _ if function in _IDIOMS:
-            idiom = _IDIOMS[function]
-            return _exactly(lambda *numbers: np.minimum(np.maximum(idiom(*numbers), type_.min), type_.max), type_, args)
+            idiom, bits = _IDIOMS[function]
+            return _exactly(
+                lambda *numbers: np.minimum(np.maximum(idiom(*numbers), type_.min), type_.max), type_, args, bits
+            )
         case _ if function in _FLOAT_FUNCTIONS:
             return np.asarray(_FLOAT_FUNCTIONS[function](*args))
         case _:
@@ -338,7 +340,7 @@ _FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-# The integer idioms, on arrays of Python's unbounded integers. Each result is then saturated to the result's type.
+# The integer idioms, on arrays of exact integers. Each result is then saturated to the result's type.
 
 MOST_BITS = 128
 """As many shift every integer out, and saturate every type on the way up."""
@@ -360,14 +362,15 @@ def _shift_up(a: Array, count: Array) -> Array:
     return np.left_shift(a, np.minimum(np.maximum(count, 0), MOST_BITS))
 
 
-_IDIOMS: dict[str, Callable[..., Array]] = {
-    "sat_add": lambda a, b: a + b,
-    "sat_sub": lambda a, b: a - b,
-    "halving_add": lambda a, b: (a + b) >> 1,
-    "rounding_halving_add": lambda a, b: (a + b + 1) >> 1,
-    "rounding_shift_right": _rounding_shift_right,
-    "mul_shift_right": _mul_shift_right,
+_IDIOMS: dict[str, tuple[Callable[..., Array], int]] = {
+    "sat_add": (lambda a, b: a + b, 32),
+    "sat_sub": (lambda a, b: a - b, 32),
+    "halving_add": (lambda a, b: (a + b) >> 1, 32),
+    "rounding_halving_add": (lambda a, b: (a + b + 1) >> 1, 32),
+    "rounding_shift_right": (_rounding_shift_right, 0),
+    "mul_shift_right": (_mul_shift_right, 0),
 }
+"""Each with the bits of arguments up to which it is exact in 64 bits."""
 
 
 def _lerp(args: tuple[Array, ...], arg_types: tuple[ScalarType, ...], type_: ScalarType) -> Array:
@@ -407,14 +410,19 @@ def _lerp(args: tuple[Array, ...], arg_types: tuple[ScalarType, ...], type_: Sca
 
     if type_.kind == "bool":
         return _exactly(lambda a, b, t: np.asarray(np.where(rescale(t) > top // 2, b, a)), type_, (a, b, t))
-    return _exactly(between, type_, (a, b, t))
+    return _exactly(between, type_, (a, b, t), int64_bits=16)
 
 
-def _exactly(f: Callable[..., Array], type_: ScalarType, args: tuple[Array, ...]) -> Array:
-    """`f` on arrays of Python's integers; the results wrap to `type_`."""
+def _exactly(f: Callable[..., Array], type_: ScalarType, args: tuple[Array, ...], int64_bits: int = 0) -> Array:
+    """`f` on arrays of exact integers; the results wrap to `type_`. They are Python's, which have no end and take many
+    times as long, unless all types have `int64_bits` or fewer: of such numbers nothing in `f` goes beyond 64 bits."""
     shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    fits = max(type_.bits, *(8 * a.dtype.itemsize for a in args)) <= int64_bits
     # of no dims they would be scalars, whose types NumPy chooses
-    found = f(*(np.atleast_1d(a).astype(np.int64 if a.dtype.kind == "b" else a.dtype).astype(object) for a in args))
+    wide = (np.atleast_1d(a).astype(np.int64 if fits or a.dtype.kind == "b" else a.dtype) for a in args)
+    found = f(*(a if fits else a.astype(object) for a in wide))
+    if fits:
+        return found.astype(type_.numpy).reshape(shape)
     if type_.kind == "bool":
         return np.reshape(found != 0, shape)
     bits = found & ((1 << type_.bits) - 1)
