@@ -52,7 +52,7 @@ def test_any_order_computes_the_same(name: str) -> None:
             status, got = call(library, source, p.pipeline, p.inputs, {}, p.regions)
             assert status == 0
             assert_right(got, p.expected)
-        if tried == 2:
+        if tried == (1 if name == "interpolate" else 2):  # compilers take seconds for each
             return
     raise AssertionError("no schedule has vectors to turn")
 

@@ -39,7 +39,7 @@ def test_cases_that_were_wrong_on_some_machine(seed: int, vector_bytes: int) -> 
 
 def test_the_cases_are_broad() -> None:
     count: Counter[str] = Counter()
-    seeds = range(72)
+    seeds = range(48)
     for case in map(random_case, seeds):
         stages = {s.name: s for s in rewrite(case.pipeline, case.schedule).pipeline.stages}
         count["updates"] += any(s.updates for s in stages.values())
@@ -70,10 +70,10 @@ def test_the_cases_are_broad() -> None:
             count["updates by threads"] += sum(u.parallel is not None for u in loops)
     assert count["planned"] == len(seeds) // len(METHODS)
     least = {
-        "updates": 31, "tuples": 21, "outputs": 21, "strict": 12, "threads": 31, "vectors": 52, "tiles": 52,
-        "unrolled": 8, "groups of updates in tiles": 12, "groups of updates with members": 2, "sliding": 16,
-        "registers": 1, "updates inside": 6, "tuples inside": 3, "updates in vectors": 25, "updates by threads": 8,
-        "past the caches": 4,
-        **{f"vectors of {n} bytes": 2 for n in WIDTHS}, "asked ahead": 21, "factors": 5, "separations": 2,
+        "updates": 20, "tuples": 14, "outputs": 14, "strict": 8, "threads": 20, "vectors": 35, "tiles": 35,
+        "unrolled": 5, "groups of updates in tiles": 8, "groups of updates with members": 1, "sliding": 10,
+        "registers": 1, "updates inside": 4, "tuples inside": 2, "updates in vectors": 16, "updates by threads": 5,
+        "past the caches": 2,
+        **{f"vectors of {n} bytes": 2 for n in WIDTHS}, "asked ahead": 14, "factors": 3, "separations": 1,
     }  # fmt: skip
     assert {what: (count[what], n) for what, n in least.items() if count[what] < n} == {}

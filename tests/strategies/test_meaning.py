@@ -73,7 +73,7 @@ def after_random_steps(seed: int, count: int = 25) -> State:
     return try_(RULES["search"]())(state) if seed % 5 == 0 else state  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 32))])
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(n, marks=pytest.mark.slow) for n in range(8, 20))])
 def test_random_steps_keep_the_meaning(seed: int) -> None:
     state = after_random_steps(seed)
     check(state.plan)
@@ -100,10 +100,15 @@ def test_a_schedule_alone_says_the_same_where_no_expression_was_rewritten(seed: 
         check(again)
 
 
+SIX = ("bilateral_grid", "harris", "blur", "unsharp", "sobel", "gaussian3x3")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", catalog.names())
-@pytest.mark.parametrize("pipeline", ["bilateral_grid", "harris", "blur", "unsharp", "sobel", "gaussian3x3"])
+@pytest.mark.parametrize(
+    ("pipeline", "name"), [(p, n) for k, p in enumerate(SIX) for j, n in enumerate(catalog.names()) if (j + k) % 2 == 0]
+)
 def test_shipped_strategies_compute_what_the_pipeline_says(pipeline: str, name: str) -> None:
+    """Each strategy on three of the pipelines, in turn."""
     made = compile_pipeline(loaded(pipeline), here(), Options(strategy=catalog.load(name)))
     library = build(made.source)
     for size in ("7x3", "64x64", "shifted"):

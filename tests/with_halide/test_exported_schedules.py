@@ -86,12 +86,14 @@ def assert_realised(made: HalidePipeline, name: str) -> None:
             assert int(apart.max()) <= WITHIN.get(name, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    # Halide takes minutes for twenty layers
-    [(n, "taco2019") for n in pipelines.names() if n != "vdsr"] + [(n, "default") for n in REALISED],
-)
-def test_python_that_was_exported_computes_what_the_interpreter_computes(name: str, method: str) -> None:
+def method_of(name: str) -> str:
+    """Methods take turns where values are computed. Others have the paper's, which Halide is sooner done with."""
+    return ("taco2019", "default")[REALISED.index(name) % 2] if name in REALISED else "taco2019"
+
+
+@pytest.mark.parametrize("name", [n for n in pipelines.names() if n != "vdsr"])  # Halide takes minutes for its layers
+def test_python_that_was_exported_computes_what_the_interpreter_computes(name: str) -> None:
+    method = method_of(name)
     made = to_halide(loaded(name), defined=True)
     module: dict[str, Any] = {}
     exec(compile(to_python(plan(name, method)), "schedule.halide.py", "exec"), module)

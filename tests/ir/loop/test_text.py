@@ -47,8 +47,9 @@ def test_shipped_pipelines_are_right_and_read_back(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_pipelines_are_right_and_read_back(seed: int) -> None:
+    """One of each kind."""
     case = random_case(seed)
     assert_right_and_read_back(lower(rewrite(case.pipeline, case.schedule), machine(vector_bytes=case.vector_bytes)))
 
