@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.printer import buffers_of, print_statement
@@ -107,18 +107,31 @@ class _Scope:
     varying: set[str] = field(default_factory=set)
     shared: frozenset[str] = frozenset()
     parallel: bool = False
-    path: tuple[str, ...] = ()
+    path: tuple[Statement, ...] = ()
 
     def inside(self, s: Statement) -> _Scope:
         """The scope of a block of `s`."""
-        line = _first_line(s) if regions(s) else ""
         return replace(
             self,
             names=dict(self.names),
             mutable=set(self.mutable),
             varying=set(self.varying),
-            path=(*self.path, line),
+            path=(*self.path, s),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """The place of a statement: those around it, and itself. Its text takes longer than all that is required of it, and
+    is made where that does not hold."""
+
+    path: tuple[Statement, ...]
+
+    def __str__(self) -> str:
+        return " / ".join(map(_first_line, self.path))
+
+
+Place: TypeAlias = _Location | str
 
 
 def _first_line(s: Statement) -> str:
@@ -126,12 +139,12 @@ def _first_line(s: Statement) -> str:
     return print_statement(with_regions(s, lambda _: ())).split("\n")[0].removesuffix(" {")
 
 
-def _require(holds: bool, place: str, rule: str) -> None:
+def _require(holds: bool, place: Place, rule: str) -> None:
     if not holds:
         raise VerificationError(f"{place}: {rule}")
 
 
-def _known(names: Iterable[str], scope: _Scope, place: str) -> None:
+def _known(names: Iterable[str], scope: _Scope, place: Place) -> None:
     for name in names:
         _require(name in scope.names, place, f"'{name}' is not defined here")
 
@@ -141,10 +154,10 @@ def _known(names: Iterable[str], scope: _Scope, place: str) -> None:
 
 def _block(body: Body, scope: _Scope) -> None:
     for s in body:
-        place = " / ".join((*scope.path, _first_line(s)))
-        _known(used(s), scope, place)
+        place, names = _Location((*scope.path, s)), used(s)
+        _known(names, scope, place)
         _statement(s, scope, place)
-        varies = not scope.varying.isdisjoint(used(s))
+        varies = not scope.varying.isdisjoint(names)
         for name in defined(s):
             _require(name not in scope.names, place, f"'{name}' is defined already")
             scope.names[name] = _meaning(s, name)
@@ -172,7 +185,7 @@ def _meaning(s: Statement, name: str) -> Meaning:
             return None
 
 
-def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
+def _opened(s: Statement, scope: _Scope, place: Place) -> _Scope:
     """The scope of a block of `s`."""
     inside = scope.inside(s)
     if not defined_inside(s):
@@ -196,7 +209,7 @@ def _opened(s: Statement, scope: _Scope, place: str) -> _Scope:
     return inside
 
 
-def _statement(s: Statement, scope: _Scope, place: str) -> None:
+def _statement(s: Statement, scope: _Scope, place: Place) -> None:
     match s:
         case Define():
             _operation(s.result, s.op, scope, place)
@@ -244,12 +257,12 @@ def _is_regular_value(v: Value) -> bool:
     return power and bool(v.mask_bits) == (v.type == BOOL and v.lanes > 1)
 
 
-def _assignable(name: str, scope: _Scope, place: str) -> None:
+def _assignable(name: str, scope: _Scope, place: Place) -> None:
     _require(name in scope.mutable, place, f"'{name}' is not one of what changes")
     _require(name not in scope.shared, place, f"race: '{name}' is one for all iterations of the parallel loop")
 
 
-def _stored(s: Stores, scope: _Scope, place: str) -> None:
+def _stored(s: Stores, scope: _Scope, place: Place) -> None:
     _require(scope.names[s.row] == s.buffer, place, "the pointer is that of another buffer")
     _require(s.value.type == s.buffer.type, place, f"elements of @{s.buffer.pointer} are {s.buffer.type}")
     match s:
@@ -281,20 +294,20 @@ def _varies(s: Stores, scope: _Scope) -> bool:
 # operations ------------------------------------------------------------
 
 
-def _typed(args: Iterable[Value], r: Value, place: str) -> None:
+def _typed(args: Iterable[Value], r: Value, place: Place) -> None:
     """Operands of the result's type, of its lanes or scalars."""
     for a in args:
         _require(a.type == r.type, place, f"an operand is {a.type}, the result {r.type}")
         _require(a.lanes in (1, r.lanes), place, f"an operand has {a.lanes} lanes, the result {r.lanes}")
 
 
-def _offsets(offsets: Iterable[LaneOffset], lanes: int, place: str) -> None:
+def _offsets(offsets: Iterable[LaneOffset], lanes: int, place: Place) -> None:
     for g in offsets:
         for n in (len(g.lane.pattern) if g.lane.pattern else None, g.lane.vector.lanes if g.lane.vector else None):
             _require(n is None or n == lanes, place, f"an index has {n} lanes, the vector {lanes}")
 
 
-def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
+def _operation(r: Value, op: ops.Operation, scope: _Scope, place: Place) -> None:
     lanes = r.lanes
     for x in operands_of(op):
         if isinstance(x, Pointer):
@@ -397,7 +410,7 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: str) -> None:
             assert_never(op)
 
 
-def _element(r: Value, row: Pointer, scope: _Scope, place: str) -> None:
+def _element(r: Value, row: Pointer, scope: _Scope, place: Place) -> None:
     buffer = scope.names[row]
     assert isinstance(buffer, Buffer)
     _require(buffer.type == r.type, place, f"elements of @{buffer.pointer} are {buffer.type}")
