@@ -43,6 +43,6 @@ def test_any_hash_seed() -> None:
             check=True,
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
         ).stdout
-        for seed in ("0", "1", "2")
+        for seed in ("0", "1")
     }
     assert len(outputs) == 1
