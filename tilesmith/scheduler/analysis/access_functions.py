@@ -70,30 +70,32 @@ class Span(NamedTuple):
         return self.lo is not None and self.hi is not None
 
     @property
-    def width(self) -> Rational:
-        """The slack of the range beside the line: hi - lo. Needs `known`."""
+    def ends(self) -> tuple[Rational, Rational]:
+        """`lo` and `hi`. Needs `known`."""
         assert self.lo is not None
         assert self.hi is not None
-        return self.hi - self.lo
+        return self.lo, self.hi
+
+    @property
+    def width(self) -> Rational:
+        """The slack of the range beside the line: hi - lo. Needs `known`."""
+        lo, hi = self.ends
+        return hi - lo
 
     def extent(self, points: int) -> int:
         """The most elements that `points` neighbouring iterations of the loop touch. Needs `known`."""
-        rate, lo, hi = self.rate, self.lo, self.hi
-        assert lo is not None
-        assert hi is not None
+        rate, (lo, hi) = self.rate, self.ends
         if type(rate) is int and type(lo) is int and type(hi) is int:
             return abs(rate) * (points - 1) + hi - lo + 1
         return floor((rate if rate >= 0 else -rate) * (points - 1) + hi - lo + _slack(rate, lo)) + 1
 
     def first(self, v: int) -> int:
         """The least index at iteration v. Needs `known`."""
-        assert self.lo is not None
-        return floor(self.rate * v + self.lo)
+        return floor(self.rate * v + self.ends[0])
 
     def last(self, v: int) -> int:
         """The greatest index at iteration v. Needs `known`."""
-        assert self.hi is not None
-        return floor(self.rate * v + self.hi)
+        return floor(self.rate * v + self.ends[1])
 
 
 UNKNOWN = Span(None, ZERO, None, None)
@@ -137,10 +139,9 @@ def _scaled(s: Span, a: int) -> Span:
         return s
     if not s.known or a == 0:
         return constant(0, 0) if a == 0 else UNKNOWN
-    assert s.lo is not None
-    assert s.hi is not None
-    rate, slack = rational(s.rate * a), _slack(s.rate, s.lo)
-    least, most = ((s.lo - slack) * a, s.hi * a) if a > 0 else (s.hi * a, (s.lo - slack) * a)
+    lo, hi = s.ends
+    rate, slack = rational(s.rate * a), _slack(s.rate, lo)
+    least, most = ((lo - slack) * a, hi * a) if a > 0 else (hi * a, (lo - slack) * a)
     # an integer that is at least `least` is at least its ceiling
     return Span(s.var, rate, rational(least + _slack(rate, least)), rational(most), _moved(s.clamps, a))
 
@@ -148,30 +149,26 @@ def _scaled(s: Span, a: int) -> Span:
 def _sum(a: Span, b: Span) -> Span:
     if not (a.known and b.known) or (a.var is not None and b.var is not None and a.var != b.var):
         return UNKNOWN
-    assert a.lo is not None
-    assert a.hi is not None
-    assert b.lo is not None
-    assert b.hi is not None
     if a.var is not None and b.var is not None and (a.clamps or b.clamps):
         return UNKNOWN  # x + clamp(x): the two lines do not move together
+    (a_lo, a_hi), (b_lo, b_hi) = a.ends, b.ends
     rate = rational(a.rate + b.rate)
-    least = a.lo + b.lo - _slack(a.rate, a.lo) - _slack(b.rate, b.lo)
+    least = a_lo + b_lo - _slack(a.rate, a_lo) - _slack(b.rate, b_lo)
     var = a.var or b.var
     clamps = a.clamps or b.clamps
     still = b if a.clamps else a
     if not still.lo == still.hi == 0:
         clamps = _moved(clamps, still.lo or ZERO, still.hi or ZERO)
-    return Span(var if rate else None, rate, rational(least + _slack(rate, least)), rational(a.hi + b.hi), clamps)
+    return Span(var if rate else None, rate, rational(least + _slack(rate, least)), rational(a_hi + b_hi), clamps)
 
 
 def _divided(s: Span, k: int) -> Span:
     """The span of index // k, k > 0: floors nest, so nothing is lost."""
     if not s.known:
         return UNKNOWN
-    assert s.lo is not None
-    assert s.hi is not None
-    most = rational(s.hi, k) + _unsteady(s, k)
-    return Span(s.var, rational(s.rate, k), rational(s.lo, k), most, _moved(s.clamps, rational(1, k)))
+    lo, hi = s.ends
+    most = rational(hi, k) + _unsteady(s, k)
+    return Span(s.var, rational(s.rate, k), rational(lo, k), most, _moved(s.clamps, rational(1, k)))
 
 
 def _unsteady(s: Span, k: int) -> Rational:
@@ -183,13 +180,10 @@ def hull(a: Span, b: Span) -> Span:
     """The span of both: known where they follow the same variable at the same rate through the same clamps."""
     if not (a.known and b.known) or a.var != b.var or a.rate != b.rate or a.clamps != b.clamps:
         return UNKNOWN
-    assert a.lo is not None
-    assert a.hi is not None
-    assert b.lo is not None
-    assert b.hi is not None
-    if a.lo <= b.lo and a.hi >= b.hi:
+    (a_lo, a_hi), (b_lo, b_hi) = a.ends, b.ends
+    if a_lo <= b_lo and a_hi >= b_hi:
         return a
-    return Span(a.var, a.rate, min(a.lo, b.lo), max(a.hi, b.hi), a.clamps)
+    return Span(a.var, a.rate, min(a_lo, b_lo), max(a_hi, b_hi), a.clamps)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -199,21 +193,18 @@ def compose(access: Span, via: Span) -> Span:
         return access
     if not via.known:
         return UNKNOWN
-    assert access.lo is not None
-    assert access.hi is not None
-    assert via.lo is not None
-    assert via.hi is not None
+    (first, last), (via_lo, via_hi) = access.ends, via.ends
     rate = rational(access.rate * via.rate)
-    exact = access.rate.numerator == 1 and (access.lo * access.rate.denominator).denominator == 1
-    slack = ZERO if exact else _slack(via.rate, via.lo)
-    more = _unsteady(via, lcm(access.rate.denominator, access.lo.denominator, access.hi.denominator))
+    exact = access.rate.numerator == 1 and (first * access.rate.denominator).denominator == 1
+    slack = ZERO if exact else _slack(via.rate, via_lo)
+    more = _unsteady(via, lcm(access.rate.denominator, first.denominator, last.denominator))
     if access.rate > 0:
-        lo, hi = access.rate * (via.lo - slack) + access.lo, access.rate * via.hi + access.hi + more
+        lo, hi = access.rate * (via_lo - slack) + first, access.rate * via_hi + last + more
     else:
-        slack = _slack(via.rate, via.lo)
-        lo, hi = access.rate * via.hi + access.lo, access.rate * (via.lo - slack) + access.hi + more
-    straight = access.rate == 1 and access.lo == access.hi == 0
-    clamps = via.clamps if straight else _moved(via.clamps, access.rate, access.lo, access.hi)
+        slack = _slack(via.rate, via_lo)
+        lo, hi = access.rate * via_hi + first, access.rate * (via_lo - slack) + last + more
+    straight = access.rate == 1 and first == last == 0
+    clamps = via.clamps if straight else _moved(via.clamps, access.rate, first, last)
     return Span(via.var if rate else None, rate, rational(lo), rational(hi), clamps + access.clamps)
 
 
@@ -223,9 +214,8 @@ def span_of(e: Expr, env: Mapping[str, Span]) -> Span:
     s = _unwrapped(e, env)
     if not s.known or (e.type.kind == "int" and e.type.bits >= 32):
         return s
-    assert s.lo is not None
-    assert s.hi is not None
-    fits = s.var is None and e.type.min <= s.lo and s.hi <= e.type.max
+    lo, hi = s.ends
+    fits = s.var is None and e.type.min <= lo and hi <= e.type.max
     return s if fits else of_type(e.type)  # arithmetic of narrow types wraps
 
 
@@ -311,11 +301,8 @@ def _min_max(function: str, a: Expr, b: Expr, env: Mapping[str, Span]) -> Span:
         if not both.known:
             return UNKNOWN
         pick = min if function == "min" else max
-        assert left.lo is not None
-        assert right.lo is not None
-        assert left.hi is not None
-        assert right.hi is not None
-        return both._replace(lo=pick(left.lo, right.lo), hi=pick(left.hi, right.hi))
+        lo, hi = map(pick, left.ends, right.ends)
+        return both._replace(lo=lo, hi=hi)
     moving, other, bound = (left, right, b) if left.var is not None else (right, left, a)
     if moving.var is not None:
         e = Call(function, (a, b), a.type)

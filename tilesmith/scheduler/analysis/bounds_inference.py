@@ -13,7 +13,7 @@ from math import ceil, floor, lcm
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tilesmith.scheduler.analysis.access_functions import Span, hull
+from tilesmith.scheduler.analysis.access_functions import Rational, Span, hull
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, modulo, multiply, sym
 from tilesmith.scheduler.ir.memo import once
@@ -375,19 +375,18 @@ def _forms(found: list[StageAccess], d: int) -> tuple[Form, ...]:
 
 
 def _span_interval(s: Span, env: Mapping[str, Interval]) -> Interval:
-    assert s.lo is not None
-    assert s.hi is not None
+    least, most = s.ends
     if s.var is None:
-        return const(int(s.lo // 1)), const(int(s.hi // 1))
+        return const(int(least // 1)), const(int(most // 1))
     lo, hi = env[s.var] if s.rate > 0 else env[s.var][::-1]
     if lo.is_const and hi.is_const:
         return const(s.first(lo.const)), const(s.last(hi.const))
-    k = lcm(s.rate.denominator, s.lo.denominator)
-    m = lcm(s.rate.denominator, s.hi.denominator)
-    return (
-        divide(lo.scaled(int(s.rate * k)) + int(s.lo * k), k),
-        divide(hi.scaled(int(s.rate * m)) + int(s.hi * m), m),
-    )
+
+    def end(at: Index, offset: Rational) -> Index:
+        k = lcm(s.rate.denominator, offset.denominator)
+        return divide(at.scaled(int(s.rate * k)) + int(offset * k), k)
+
+    return end(lo, least), end(hi, most)
 
 
 def variables(stage: Stage, box: Box) -> dict[str, Interval]:

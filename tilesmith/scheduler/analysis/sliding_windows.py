@@ -156,13 +156,11 @@ def _at(line_rate: Rational, offset: Rational, v: Rows) -> Rows:
 
 
 def _first(s: Span, v: Rows) -> Rows:
-    assert s.lo is not None
-    return _at(s.rate, s.lo, v)
+    return _at(s.rate, s.ends[0], v)
 
 
 def _last(s: Span, v: Rows) -> Rows:
-    assert s.hi is not None
-    return _at(s.rate, s.hi, v)
+    return _at(s.rate, s.ends[1], v)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +194,7 @@ def windows(
     provable = {s for s, d in slid.items() if moving.get(s) == d and spans[s][d].rate > 0 and s not in hidden}
     period = 1
     for name, d in moving.items():
-        period = lcm(period, *(x.denominator for x in _line(spans[name][d])))
+        period = lcm(period, *(x.denominator for x in (spans[name][d].rate, *spans[name][d].ends)))
     if period > LONGEST_PERIOD or not provable:
         return Windows({}, 0)
     warm_up = 0
@@ -217,12 +215,6 @@ def windows(
         if name in steady and name in filling and spans[name][slid[name]].known
     }
     return Windows(rows, warm_up)
-
-
-def _line(s: Span) -> tuple[Rational, Rational, Rational]:
-    assert s.lo is not None
-    assert s.hi is not None
-    return s.rate, s.lo, s.hi
 
 
 def _moving_dims(

@@ -157,12 +157,11 @@ def _beyond(index: Expr, dim: str, span: Span, reductions: tuple[RVar, ...], end
 def _reached(span: Span, ends: tuple[End, End]) -> tuple[End, End]:
     """The last v with floor(rate v + hi) no more than the lower of `ends`, the first with floor(rate v + lo) no less
     than the upper one."""
-    assert span.lo is not None
-    assert span.hi is not None
+    lo, hi = span.ends
     n, m = span.rate.numerator, span.rate.denominator
-    a, q = span.hi.numerator, span.hi.denominator
+    a, q = hi.numerator, hi.denominator
     low = ends[0].then(q * m, q * m - 1 - a * m, q * n)
-    a, q = span.lo.numerator, span.lo.denominator
+    a, q = lo.numerator, lo.denominator
     high = ends[1].then(q * m, q * n - 1 - a * m, q * n)
     return low, high
 

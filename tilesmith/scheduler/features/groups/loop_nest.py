@@ -94,10 +94,9 @@ class Line(NamedTuple):
 
 def line(span: Span, most: int = INT32.max) -> Line:
     """The span, which must be known, in integers. Raises ScheduleError where these are larger than any coordinate."""
-    assert span.lo is not None
-    assert span.hi is not None
-    k = lcm(span.rate.denominator, span.lo.denominator, span.hi.denominator)
-    a, lo, hi = (x.numerator * (k // x.denominator) for x in (span.rate, span.lo, span.hi))
+    parts = (span.rate, *span.ends)
+    k = lcm(*(x.denominator for x in parts))
+    a, lo, hi = (x.numerator * (k // x.denominator) for x in parts)
     found = Line(a, lo, hi, k, most)
     if max(abs(a), abs(lo), abs(hi), k) > INT32.max:
         raise ScheduleError(

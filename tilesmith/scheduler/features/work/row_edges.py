@@ -240,9 +240,8 @@ def _parts(clamp: Expr) -> tuple[Expr, float, float, bool]:
 def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
     """Keeps those places along a dim from which `span` leads between the ends."""
     assert span.var is not None
-    assert span.lo is not None
-    assert span.hi is not None
-    rate, lo, hi = float(span.rate), float(span.lo), floor(span.hi)
+    least, most = span.ends
+    rate, lo, hi = float(span.rate), float(least), floor(most)
     first, last = (ends[0] - lo) / rate, (ends[1] - hi) / rate
     first, last = (first, last) if rate > 0 else (last, first)
     known = places.get(span.var, (-inf, inf))
