@@ -161,11 +161,10 @@ def decide(
     options: Options,
     now: Clock | None = None,
     top: int = 1,
-    observer: Observer | None = None,
 ) -> SearchResult:
     """The schedule, searched, made by a strategy or written by hand, with its predicted cost: all of `compile_pipeline`
     but for the code."""
-    return _decided(pipeline, platform, options, now, top, observer)
+    return _decided(pipeline, platform, options, now, top, None)
 
 
 def _decided(

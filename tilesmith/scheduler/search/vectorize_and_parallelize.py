@@ -396,18 +396,11 @@ def _read_inline(facts: Facts, name: str, inlined: frozenset[str]) -> tuple[str,
     return tuple(n for n in facts.graph.stages if n in found)
 
 
-def root_schedule(
-    pipeline: Pipeline, platform: Platform, method: str = "root", strict: bool = False, degraded: str | None = None
-) -> Schedule:
-    """Every stage computed once, alone, in memory: the baseline, and the answer where there is no other."""
+def root_schedule(pipeline: Pipeline, platform: Platform, strict: bool = False) -> Schedule:
+    """Every stage computed once, alone, in memory: the baseline."""
     facts = gather(normalise(pipeline, strict), line_bytes=platform.line_bytes, core=platform.core)
-    return roots(facts, platform, method, strict, degraded)
-
-
-def roots(facts: Facts, platform: Platform, method: str, strict: bool, degraded: str | None) -> Schedule:
-    """The schedule of `root_schedule`, from facts that are there already."""
     groups = tuple(root_group(facts, name, platform, strict=strict) for name in facts.graph.stages)
-    return Schedule(facts.pipeline.name, method, groups, strict, degraded)
+    return Schedule(facts.pipeline.name, "root", groups, strict)
 
 
 def root_counts(facts: Facts, group: Group, platform: Platform) -> GroupCounts:
