@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import Protocol, TypeAlias, assert_never
+from typing import Protocol, assert_never
 
 from tilesmith.scheduler.codegen.c import gathers, masks, windows
 from tilesmith.scheduler.codegen.c.conversions import cast
@@ -18,21 +18,6 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import Scatter
 from tilesmith.scheduler.ir.loop.values import Lane, LaneOffset, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, UINT8, ScalarType
-
-Memory: TypeAlias = (
-    ops.Load
-    | ops.ClampedLoad
-    | ops.Gather
-    | ops.GatherPairs
-    | ops.GatherFours
-    | ops.MonotoneGather
-    | ops.WindowGather
-    | ops.EdgeGather
-    | ops.Lookup
-    | ops.CarriedElements
-    | ops.VectorsIntoLine
-    | ops.Misalignment
-)
 
 QUARTER_BYTES = 16
 """Bytes of the quarters of the longest registers, within which instructions permute bytes."""
@@ -124,7 +109,7 @@ def _in_pairs(picks: tuple[int, ...]) -> bool:
     return all(p % 2 == 0 and q == p + 1 for p, q in zip(picks[::2], picks[1::2], strict=True))
 
 
-def address(o: Operands, r: Value, op: Memory) -> str:
+def address(o: Operands, r: Value, op: ops.Memory) -> str:
     """The C expression of what is read from memory, or asked of an address."""
     match op:
         case ops.Load():

@@ -4,7 +4,7 @@ contiguous is loaded lane by lane."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from tilesmith.scheduler.codegen.c.addresses import offset
 from tilesmith.scheduler.codegen.opencl import types
@@ -13,20 +13,8 @@ from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.values import Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL
 
-Loads: TypeAlias = (
-    ops.Load
-    | ops.ClampedLoad
-    | ops.Gather
-    | ops.GatherPairs
-    | ops.GatherFours
-    | ops.MonotoneGather
-    | ops.WindowGather
-    | ops.EdgeGather
-    | ops.Lookup
-)  # fmt: skip
 
-
-def loaded(o: Operands, r: Value, op: Loads) -> str:
+def loaded(o: Operands, r: Value, op: ops.Loads) -> str:
     """The expression of a load; bools are bytes in memory."""
     text = _elements(o, r, op)
     if r.type != BOOL:
@@ -34,7 +22,7 @@ def loaded(o: Operands, r: Value, op: Loads) -> str:
     return f"{text} != 0" if r.lanes == 1 else f"{text} != (uchar{r.lanes})(0)"
 
 
-def _elements(o: Operands, r: Value, op: Loads) -> str:
+def _elements(o: Operands, r: Value, op: ops.Loads) -> str:
     row = op.row
     match op:
         case ops.Load():

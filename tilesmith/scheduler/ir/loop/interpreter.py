@@ -422,22 +422,7 @@ class _Machine:
         products = np.multiply(a, factors.astype(np.int32)).reshape(n, 2)
         return np.add(products[:, 0], products[:, 1])
 
-    def memory(
-        self,
-        r: Value,
-        op: ops.Load
-        | ops.ClampedLoad
-        | ops.Gather
-        | ops.GatherPairs
-        | ops.GatherFours
-        | ops.MonotoneGather
-        | ops.WindowGather
-        | ops.EdgeGather
-        | ops.Lookup
-        | ops.CarriedElements
-        | ops.VectorsIntoLine
-        | ops.Misalignment,
-    ) -> Array:
+    def memory(self, r: Value, op: ops.Memory) -> Array:
         n = r.lanes
         match op:
             case ops.Load():

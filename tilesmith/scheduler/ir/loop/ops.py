@@ -348,6 +348,14 @@ class Misalignment:
     element: ScalarType
 
 
+Loads: TypeAlias = (
+    Load | ClampedLoad | Gather | GatherPairs | GatherFours | MonotoneGather | WindowGather | EdgeGather | Lookup
+)
+"""Operations whose result are elements of a buffer."""
+
+Memory: TypeAlias = Loads | CarriedElements | VectorsIntoLine | Misalignment
+"""Operations that have a row of a buffer."""
+
 Operation: TypeAlias = (
     Unary
     | Binary
@@ -370,18 +378,7 @@ Operation: TypeAlias = (
     | FromIndex
     | ToIndex
     | Lanes
-    | Load
-    | ClampedLoad
-    | Gather
-    | GatherPairs
-    | GatherFours
-    | MonotoneGather
-    | WindowGather
-    | EdgeGather
-    | Lookup
-    | CarriedElements
-    | VectorsIntoLine
-    | Misalignment
+    | Memory
 )
 
 
