@@ -190,6 +190,15 @@ def test_a_long_chain_is_joined_in_strides_to_where_no_join_pays() -> None:
         assert search.cost(search.moved(found, Move("join", s.output))) >= least * PARAMS.pays
 
 
+def test_partitions_on_the_way_of_a_stride_are_not_near_the_best() -> None:
+    search, roots = search_of(chain(48))
+    found = search.best([roots])
+    compared = set(search.compared.values())
+    assert len(compared) < len(search.cuts)
+    assert found in compared
+    assert compared.issuperset(search.near(found, 1.5 * search.cost(found), 0.0))
+
+
 def test_a_group_of_a_chain_is_joined_as_many_stages_at_once_as_the_one_before_it_took() -> None:
     search, roots = search_of(chain(80), machine(l2_bytes=256 * KIB, llc_bytes=MIB))
     found = search.best([roots])

@@ -125,7 +125,7 @@ def partition_explained(search: PartitionSearch, partition: Partition, paper: Pa
     outputs = [s.output for s in search.segments(partition)]
     name, count = search.facts.pipeline.name, len(outputs)
     chosen = f"groups of {', '.join(outputs)}" if count > 1 else "one group"
-    tried = len(search.cuts)
+    tried = len(search.compared)
     reason = (
         f"the cheapest of {tried} ways to group that were tried, each estimated with few sizes of tiles"
         if tried > 1

@@ -37,12 +37,14 @@ class Partition:
 
 @dataclass
 class PartitionSearch:
-    """Finds a partition of the pipeline; `cuts` are the groups of all partitions that were looked at."""
+    """Finds a partition of the pipeline; `cuts` are the groups of all partitions that were worked out, and `compared`
+    the partitions by their groups whose cost was asked for."""
 
     facts: Facts
     planner: Planner
     forced: frozenset[str] = field(init=False)
     cuts: dict[Partition, tuple[Segment, ...]] = field(default_factory=dict)
+    compared: dict[tuple[Segment, ...], Partition] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.forced = frozenset(forced_outputs(self.facts))
@@ -107,7 +109,7 @@ class PartitionSearch:
         return move.how == "join" and len(self.facts.graph.consumers[move.stage]) == 1
 
     def near(self, partition: Partition, most: float, least: float) -> list[Partition]:
-        """Others that were looked at, the cheapest first: that cost at most `most`, and at least `least` by groups that
+        """Others that were compared, the cheapest first: that cost at most `most`, and at least `least` by groups that
         one of both has and the other one has not, as their outputs are computed elsewhere."""
         own = {s.output: s for s in self.segments(partition)}
 
@@ -115,13 +117,15 @@ class PartitionSearch:
             other = {s.output: s for s in segments}
             return sum(self.planner.cost((own | other)[name]) for name in own.keys() ^ other.keys())
 
-        others = {segments: p for p, segments in self.cuts.items()}
-        near = (p for segments, p in others.items() if self.cost(p, most) <= most and moved(segments) >= least)
+        others = list(self.compared.items())
+        near = (p for segments, p in others if self.cost(p, most) <= most and moved(segments) >= least)
         return sorted(near, key=self.cost)
 
     def cost(self, partition: Partition, most: float = inf) -> float:
         """The cost of all groups together; infinite where it is more than `most`."""
-        return self.planner.cost_of_all(self.segments(partition), most)
+        segments = self.segments(partition)
+        self.compared.setdefault(segments, partition)
+        return self.planner.cost_of_all(segments, most)
 
     def paper_cost(self, partition: Partition, most: float = inf) -> float:
         """The cost of all groups as the paper schedules them; as they are planned first where it does not. Infinite
