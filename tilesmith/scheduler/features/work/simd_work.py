@@ -3,7 +3,7 @@ through the caches (`layers`). Beside the counts of `features.groups.group_count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import inf, prod
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run, Running
 from tilesmith.scheduler.features.groups.fusion_group import Effective, Members
 from tilesmith.scheduler.features.groups.group_counts import Counter, Levels, in_registers
 from tilesmith.scheduler.features.groups.loop_nest import Nest
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.cache_traffic import Traffic
 from tilesmith.scheduler.features.traffic.column_walks import columns, side_by_side
 from tilesmith.scheduler.features.traffic.row_streams import (
@@ -32,6 +33,7 @@ from tilesmith.scheduler.features.work.row_edges import edges_of_rows
 from tilesmith.scheduler.features.work.row_vectors import vectors_of_rows
 from tilesmith.scheduler.features.work.stage_chains import chain_of_loop, chain_of_point
 from tilesmith.scheduler.features.work.update_passes import share_of_values, update_passes
+from tilesmith.scheduler.ir.memo import once
 
 Footprints: TypeAlias = dict[tuple[Nest, int, int], tuple[Mapping[str, Effective], Mapping[str, Levels], Traffic]]
 """Footprints of one group by its nest, its reads and its levels; these by identity."""
@@ -111,15 +113,10 @@ def _of_stage(group: RunningGroup, counts: StageCounts) -> StageCounts:
 def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bool) -> Work:
     points = points * _told_apart(group, name) * _moved_back(group, name)
     rows, steps, singles = vectors_of_rows(group, name, run, points)
-    typed, loads, stores, before = point_code(group, name, run)
-    if streamed and group.one_loop:  # a vector of memory is put together of two
-        loads = (*loads, *(t._replace(way="shuffled", stride=1) for t in stores))
-    is_output = name == group.members.output
-    level = min(group.row, group.nest.first_inter) if is_output else group.level(name)
+    still = _still_of(group, name, run, streamed)
+    level = min(group.row, group.nest.first_inter) if name == group.members.output else group.level(name)
     working, loaded, stored = group.layers.states(name, run, level, points, rows)
     looked_up, table = group.layers.places(name, points, level)
-    if streamed:
-        stored = (0.0,) * len(stored)
     facts, reads = group.facts.stages[name], group.reads[name]
     passes = update_passes(group, name, run) if facts.passes else ()
     computed = share_of_values(group, name, run) if facts.passes else 1.0
@@ -128,33 +125,73 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         across = columns(group.counter, reads, run, points, rows, lambda r: group.layers.block(name, r, run))
     elif any(p.gathered for p in passes):
         across = columns(group.counter, reads, run, points, rows, lambda r: 1)
+    return still._replace(
+        rows=rows * computed,
+        steps=steps * computed,
+        singles=singles * computed,
+        working=working,
+        loaded=loaded,
+        stored=(0.0,) * len(stored) if streamed else stored,
+        run_bytes=bytes_in_order(group, name, run, points, rows),
+        torn=torn_rows(group, facts, run, rows) if streamed else 0.0,
+        awaited_bytes=awaited_bytes(group, facts, run) if streamed else 0.0,
+        level=level,
+        looked_up=looked_up,
+        table=table,
+        columns=across,
+        passes=passes,
+    )
+
+
+@once
+def _known_still(facts: Facts) -> dict[Hashable, Work]:
+    return {}
+
+
+def _still_of(group: RunningGroup, name: str, run: Run, streamed: bool) -> Work:
+    """The work of a stage but for its amounts, which the sizes of tiles change: nothing else does, and in few groups
+    that the stage is in anything is otherwise."""
+    members, reads = group.members, group.reads[name]
+    known = _known_still(group.facts)
+    key = (
+        reads,
+        run,
+        streamed,
+        name == members.output and not group.running.stream,
+        group.nest.loops,
+        group.levels[name].compute,
+        group.row,
+        name in group.one_loop,
+        group.is_fused(name),
+        group.layers.parts.get(name),
+        tuple([s.var for s in members.follows[name].values()]),
+        tuple([(r.producer in group.registers, r.producer in members.follows) for r in reads.reads]),
+    )
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _find_still(group, name, run, streamed)
+    return found
+
+
+def _find_still(group: RunningGroup, name: str, run: Run, streamed: bool) -> Work:
+    facts, is_output = group.facts.stages[name], name == group.members.output
+    typed, loads, stores, before = point_code(group, name, run)
+    if streamed and group.one_loop:  # a vector of memory is put together of two
+        loads = (*loads, *(t._replace(way="shuffled", stride=1) for t in stores))
     return Work(
         group.is_fused(name) or is_output,
         run.lanes,
         typed,
         loads,
         stores,
-        rows * computed,
-        steps * computed,
-        singles * computed,
-        working,
-        loaded,
-        stored,
-        bytes_in_order(group, name, run, points, rows),
-        next_of_row(group, name, run),
-        float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
-        torn_rows(group, facts, run, rows) if streamed else 0.0,
-        awaited_bytes(group, facts, run) if streamed else 0.0,
-        vectors_held(group, name, run, streamed),
-        streams(group, name, run),
-        level,
-        looked_up,
-        table,
-        columns=across,
+        *(0.0, 0.0, 0.0, (), (), (), 0.0),
+        next=next_of_row(group, name, run),
+        streamed_bytes=float(facts.root_points * facts.bytes_per_point) if streamed else 0.0,
+        held=vectors_held(group, name, run, streamed),
+        streams=streams(group, name, run),
         chain=chain_of_point(group, name),
         before=before,
-        passes=passes,
-        together=side_by_side(group.members, reads, run) if is_output and not facts.updates else None,
+        together=side_by_side(group.members, group.reads[name], run) if is_output and not facts.updates else None,
         needs=registers_needed(group, name),
         walked=rows_walked(group, name, run),
         sums=sums_held(group, name),
