@@ -298,7 +298,7 @@ def _transfer_times(w: Work, caches: list[OccupiedCache], m: Machine, share: Amo
     found = []
     for n, (load, store, together, late) in enumerate(m.outer):
         served, taken = largest(loads[n] - loads[n + 1], 0.0), largest(stores[n] - stores[n + 1], 0.0)
-        rate = load + lines.late_loads * max(late - load, 0.0)
+        rate = load + lines.late_loads * (late - load) if late > load else load
         alone = served * rate + taken * (store + lines.late_stores * late)
         if w.looked_up:
             alone = alone + largest(places[n] - places[n + 1], 0.0) * max(late, load)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from math import inf, prod
 from typing import NamedTuple
 
@@ -166,16 +165,17 @@ class Traffic:
         others: Amount = 0.0
         for name, arrays in self.read.items():
             computed, made_at, buffer = self.buffers.get(name, (inf, inf, self.output))
-            sizes = [buffer.one(level)] if made_at <= level and computed <= level else []
+            size = buffer.one(level) if made_at <= level and computed <= level else None
             for compute, array, most in arrays:
                 if compute <= level:
                     one = array.one(level)
-                    # of a box that data tells a place in no more than that place
-                    sizes.append(one if most is None else smallest(one, most / self.nest.executions[level]))
-            if sizes and made_at <= level:
-                made = made + reduce(largest, sizes)
-            elif sizes:
-                others = others + reduce(largest, sizes)
+                    if most is not None:  # of a box that data tells a place in no more than that place
+                        one = smallest(one, most / self.nest.executions[level])
+                    size = one if size is None else largest(size, one)
+            if size is not None and made_at <= level:
+                made = made + size
+            elif size is not None:
+                others = others + size
         return made + others
 
     def array(self, name: str, read: Read | None) -> Array:

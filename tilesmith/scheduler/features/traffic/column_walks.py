@@ -32,6 +32,12 @@ def columns(
     return tuple(found)
 
 
+def walks_columns(counter: Counter, reads: Effective, run: Run) -> bool:
+    """True if there are any `columns`, whatever the sizes of tiles."""
+    ways = (_across(counter.members, reads.reads, run.row), _summed(counter, reads.reads, run))
+    return any(True for found in ways for _ in found)
+
+
 def side_by_side(members: Members, reads: Effective, run: Run) -> SideBySide | None:
     """The rows of memory that a step of the group's output loads from outside of it and stores, where it stores several
     at once, of each of its values. Interleaved channels are one row."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,10 @@ from tilesmith.scheduler.analysis.access_functions import compose
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.groups.transposed_reads import block_rows, looped_dims, rows_across
-from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts
 from tilesmith.scheduler.features.pipeline.reads import Read, crossing
 from tilesmith.scheduler.features.traffic.cache_traffic import POINT, TILE, WHOLE, Array, Traffic, pad_bytes, state
+from tilesmith.scheduler.ir.memo import once
 
 
 class Layers:
@@ -225,26 +227,59 @@ class Layers:
         out = length * bytes_apart(stage, run.row, facts.line_bytes)
         loaded: Amount = 0.0
         new: Amount = 0.0
-        for read in crossing(reads):
-            producer = facts.stages[read.producer]
-            windows: float = 1.0
+        for of in (part for read in reads for part in _parts_of_row(facts, read, run.row)):
             elements: Amount = 1.0
-            for dim, span in zip(producer.dims, read.roughly, strict=True):
-                if not span.known:
-                    windows *= min(read.points, producer.extent(dim))
-                elif span.var == run.row and span.var is not None:
-                    elements = elements * (abs(float(span.rate)) * length + float(span.width))
-                else:
-                    windows *= span.extent(1)
-            computed = read.computed and not any(s.known and s.var == run.row for s in read.roughly)
-            if computed or read.is_unknown_along(run.row):
-                elements = length  # each point at places of its own
-            windows = min(windows, max(1.0, read.points))
-            size = _step_bytes(producer, read, run.row, facts.line_bytes)
-            of_read = windows * (elements * size + pad_bytes(size, facts.line_bytes))
+            for rate, width in of.along:
+                elements = elements * (rate * length + width)
+            if of.apart:
+                elements = length
+            of_read = of.windows * (elements * of.size + of.pad)
             loaded = loaded + of_read
-            new = new + of_read / self.block(name, read, run)
+            new = new + of_read / self.block(name, of.read, run)
         return loaded + out, rows * new, rows * out
+
+
+class _PartOfRow(NamedTuple):
+    """What a row of a stage reads, but for its length: in so many `windows` rows of a producer, of elements of that
+    `size` that follow the row at a rate, as many more as a window has, or each at places of its own, `apart`; and `pad`
+    bytes that a row takes more, by whole lines."""
+
+    read: Read
+    windows: float
+    along: tuple[tuple[float, float], ...]
+    apart: bool
+    size: int
+    pad: float
+
+
+@once
+def _known_parts(facts: Facts) -> dict[tuple[int, str | None], tuple[Read, list[_PartOfRow]]]:
+    return {}
+
+
+def _parts_of_row(facts: Facts, read: Read, row: str | None) -> list[_PartOfRow]:
+    """What a row of a stage reads by one of its reads; by identity, as reads take long to hash."""
+    known, key = _known_parts(facts), (id(read), row)
+    found = known.get(key)
+    if found is None:
+        found = known[key] = (read, [_part_of_row(facts, way, row) for way in crossing((read,))])
+    return found[1]
+
+
+def _part_of_row(facts: Facts, read: Read, row: str | None) -> _PartOfRow:
+    producer, windows, along = facts.stages[read.producer], 1.0, []
+    for dim, span in zip(producer.dims, read.roughly, strict=True):
+        if not span.known:
+            windows *= min(read.points, producer.extent(dim))
+        elif span.var == row and span.var is not None:
+            along.append((abs(float(span.rate)), float(span.width)))
+        else:
+            windows *= span.extent(1)
+    computed = read.computed and not any(s.known and s.var == row for s in read.roughly)
+    apart = computed or read.is_unknown_along(row)  # each point at places of its own
+    size = _step_bytes(producer, read, row, facts.line_bytes)
+    windows = min(windows, max(1.0, read.points))
+    return _PartOfRow(read, windows, tuple(along), apart, size, pad_bytes(size, facts.line_bytes))
 
 
 def _all(array: Array) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import inf, prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.counts import GroupCounts, StageCounts
@@ -17,7 +17,7 @@ from tilesmith.scheduler.features.groups.group_counts import Counter, Levels, in
 from tilesmith.scheduler.features.groups.loop_nest import Nest
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.cache_traffic import Traffic
-from tilesmith.scheduler.features.traffic.column_walks import columns, side_by_side
+from tilesmith.scheduler.features.traffic.column_walks import columns, side_by_side, walks_columns
 from tilesmith.scheduler.features.traffic.row_streams import (
     bytes_in_order,
     lines_asked,
@@ -121,11 +121,11 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
     passes = update_passes(group, name, run) if facts.passes else ()
     computed = share_of_values(group, name, run) if facts.passes else 1.0
     across: tuple[Column, ...] = ()
-    if not facts.updates:
+    if still.has_columns:
         across = columns(group.counter, reads, run, points, rows, lambda r: group.layers.block(name, r, run))
     elif any(p.gathered for p in passes):
         across = columns(group.counter, reads, run, points, rows, lambda r: 1)
-    return still._replace(
+    return still.work._replace(
         rows=rows * computed,
         steps=steps * computed,
         singles=singles * computed,
@@ -143,14 +143,21 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
     )
 
 
+class _Still(NamedTuple):
+    """The work of a stage but for its amounts, which are all that the sizes of tiles change; and whether it has columns
+    of a value."""
+
+    work: Work
+    has_columns: bool
+
+
 @once
-def _known_still(facts: Facts) -> dict[Hashable, Work]:
+def _known_still(facts: Facts) -> dict[Hashable, _Still]:
     return {}
 
 
-def _still_of(group: RunningGroup, name: str, run: Run, streamed: bool) -> Work:
-    """The work of a stage but for its amounts, which the sizes of tiles change: nothing else does, and in few groups
-    that the stage is in anything is otherwise."""
+def _still_of(group: RunningGroup, name: str, run: Run, streamed: bool) -> _Still:
+    """See _Still: found once for all nests and groups in which nothing of it is otherwise."""
     members, reads = group.members, group.reads[name]
     known = _known_still(group.facts)
     key = (
@@ -173,12 +180,12 @@ def _still_of(group: RunningGroup, name: str, run: Run, streamed: bool) -> Work:
     return found
 
 
-def _find_still(group: RunningGroup, name: str, run: Run, streamed: bool) -> Work:
-    facts, is_output = group.facts.stages[name], name == group.members.output
+def _find_still(group: RunningGroup, name: str, run: Run, streamed: bool) -> _Still:
+    facts, reads, is_output = group.facts.stages[name], group.reads[name], name == group.members.output
     typed, loads, stores, before = point_code(group, name, run)
     if streamed and group.one_loop:  # a vector of memory is put together of two
         loads = (*loads, *(t._replace(way="shuffled", stride=1) for t in stores))
-    return Work(
+    work = Work(
         group.is_fused(name) or is_output,
         run.lanes,
         typed,
@@ -191,13 +198,14 @@ def _find_still(group: RunningGroup, name: str, run: Run, streamed: bool) -> Wor
         streams=streams(group, name, run),
         chain=chain_of_point(group, name),
         before=before,
-        together=side_by_side(group.members, group.reads[name], run) if is_output and not facts.updates else None,
+        together=side_by_side(group.members, reads, run) if is_output and not facts.updates else None,
         needs=registers_needed(group, name),
         walked=rows_walked(group, name, run),
         sums=sums_held(group, name),
         reused=values_reused(group, name, run),
         edges=edges_of_rows(group, name, run),
     )
+    return _Still(work, not facts.updates and walks_columns(group.counter, reads, run))
 
 
 def _told_apart(group: RunningGroup, name: str) -> float:
