@@ -12,7 +12,7 @@ from tilesmith.scheduler.features.groups.execution_mode import Run, Running
 from tilesmith.scheduler.features.groups.fusion_group import effective, members_of
 from tilesmith.scheduler.features.groups.group_counts import Levels
 from tilesmith.scheduler.features.groups.loop_nest import Nest, axis
-from tilesmith.scheduler.features.pipeline.pipeline_features import gather
+from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.features.work.simd_work import worked_counts
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.rewrites.passes import normalise
@@ -37,10 +37,11 @@ def group(
     tiles: dict[str, int],
     lanes: int,
     line_bytes: int = LINE_BYTES,
+    facts: Facts | None = None,
 ) -> GroupCounts:
     """The counts of the pipeline as one group, along x, or point by point where a stage has no such dim. With lines of
-    a byte rows end where their elements do."""
-    facts = gather(normalise(of), line_bytes=line_bytes)
+    a byte rows end where their elements do. `facts` of the pipeline, if given, may know other groups."""
+    facts = facts or gather(normalise(of), line_bytes=line_bytes)
     members = members_of(facts, of.outputs[0], facts.graph.stages)
     reads = effective(members, frozenset(members.names[:-1]) - frozenset(levels))
     output = facts.stages[members.output]
@@ -57,9 +58,11 @@ def works(
     tiles: dict[str, int],
     lanes: int,
     line_bytes: int = LINE_BYTES,
+    facts: Facts | None = None,
 ) -> dict[str, Work]:
     """The work of every stage."""
-    return {s.stage: s.work for s in group(of, loops, levels, tiles, lanes, line_bytes).stages if s.work is not None}
+    counts = group(of, loops, levels, tiles, lanes, line_bytes, facts)
+    return {s.stage: s.work for s in counts.stages if s.work is not None}
 
 
 def boxes(extents: dict[str, int], tiles: dict[str, int]) -> list[dict[str, range]]:

@@ -55,6 +55,29 @@ def _box(points: list[tuple[int, int]]) -> int:
     return wide * (max(p[1] for p in points) - min(p[1] for p in points) + 3)
 
 
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_the_work_of_a_stage_is_the_same_whatever_else_was_counted_before(level: int) -> None:
+    """In other orders of loops, with other tiles, levels and lanes."""
+    turned = F("blur_x")(x, y) + F("blur_x")(x, y + 1) + F("weights")(y, x)
+    of = pipeline(
+        "blur",
+        [
+            stage("weights", "xy", F("input")(x, y)),
+            stage("blur_x", "xy", F("input")(x, y) + F("input")(x + 1, y)),
+            stage("out", "xy", turned),
+        ],
+        {"out": (64, 40)},
+    )
+    levels = {n: Levels(level, min(level + 1, 3)) for n in ("weights", "blur_x")}
+    facts = gather(normalise(of))
+    for lanes in (1, 8):
+        for loops in ORDERS:
+            for tiles in TILES:
+                works(of, loops, {n: Levels(1, 1) for n in levels}, tiles, lanes, facts=facts)
+                alone = works(of, loops, levels, tiles, lanes)
+                assert works(of, loops, levels, tiles, lanes, facts=facts) == alone
+
+
 def test_a_row_that_reads_two_rows_far_apart_loads_two() -> None:
     """In the row of the output as in one of its own; beyond it all rows between them are read by others."""
     far = F("input")(x, y - 30) + F("input")(x, y + 30)
