@@ -1,7 +1,8 @@
 """Contests: contenders in processes of their own, verified against each other, then timed in turns.
 
 In every round each contender gets a burst of calls while the others are idle, the order rotating, so
-that whatever else the machine does falls on all of them. A round's figure is the fastest call of the burst.
+that whatever else the machine does falls on all of them. A round's figure is the fastest call of the burst; of contests
+on one thread the processor time counts, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -188,7 +189,9 @@ def run(problem: Problem, entries: Sequence[Entry], threads: int, rounds: int) -
                 directory = work / str(k)
                 directory.mkdir()
                 try:
-                    alive[e.name] = Process(e, specification(problem, e, files), threads, directory / "log")
+                    alive[e.name] = Process(
+                        e, specification(problem, e, files, threads == 1), threads, directory / "log"
+                    )
                     alive[e.name].ask({"do": "call", "directory": str(directory)})
                     outputs = load_outputs(directory)
                     judge = judge or outputs
@@ -201,18 +204,19 @@ def run(problem: Problem, entries: Sequence[Entry], threads: int, rounds: int) -
                     results[e.name].error = str(problem_found)
                     if e.name in alive:
                         alive.pop(e.name).close()
-            take_turns(alive, results, rounds)
+            take_turns(alive, results, rounds, one_thread=threads == 1)
         finally:
             for process in alive.values():
                 process.close()
     return [results[e.name] for e in entries]
 
 
-def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: int) -> None:
+def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: int, one_thread: bool = False) -> None:
     """Fills the rounds of every contender that is alive: undisturbed ones as long as they are to be had.
 
     A round in which programs other than the contenders used much of the processor is repeated, up to
-    ATTEMPTS times as many rounds as wanted in all; then the disturbed ones have to do.
+    ATTEMPTS times as many rounds as wanted in all; then the disturbed ones have to do. Of `one_thread`, whose processor
+    time counts, every round is undisturbed.
     """
     for name, process in alive.items():
         fastest = min(process.time(1) + process.time(1))
@@ -230,7 +234,7 @@ def take_turns(alive: dict[str, Process], results: dict[str, Result], rounds: in
         start, busy = time.monotonic(), others_cpu_s(alive)
         figures = one_round([alive[n] for n in alive if n not in tired], results, attempt)
         share = (others_cpu_s(alive) - busy) / (time.monotonic() - start)
-        (quiet if share < QUIET_SHARE else disturbed).append(figures)
+        (quiet if one_thread or share < QUIET_SHARE else disturbed).append(figures)
     taken = quiet + disturbed[: rounds - len(quiet)]
     for name in alive:
         results[name].figures = [r.get(name) for r in taken]
@@ -261,7 +265,9 @@ def others_cpu_s(alive: dict[str, Process]) -> float:
     return total
 
 
-def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dict[str, object]:
+def specification(
+    problem: Problem, entry: Entry, files: dict[str, Path], one_thread: bool = False
+) -> dict[str, object]:
     """The specification that the contender's process reads."""
     arguments: list[dict[str, object]] = []
     bounded = inputs_with_bounds_in_use(problem.pipeline)
@@ -301,6 +307,7 @@ def specification(problem: Problem, entry: Entry, files: dict[str, Path]) -> dic
         "symbol": entry.symbol,
         "harness": str(harness()),
         "keeps": entry.keeps,
+        "one_thread": one_thread,
         "arguments": arguments,
     }
 
