@@ -376,6 +376,15 @@ def test_elements_of_several_lanes_are_a_load_and_a_permutation() -> None:
     assert terms(counts(own), dear)["in core"] == pytest.approx(1e3 * 7.0)
 
 
+@pytest.mark.parametrize(("size", "permutations"), [(4, 1), (1, 2)])
+def test_rows_in_reverse_are_loads_that_permutations_turn(size: int, permutations: int) -> None:
+    """One for elements that an instruction takes from any lane, for others one within parts of a register before."""
+    platform = machine(row_start_ns=0.0, unaligned_load_cycles=1.0, shuffle_cycles=3.0)
+    platform = platform.model_copy(update={"vector_bytes": 32})
+    own = work(operations=(), stores=(), lanes=32 // size, loads=(Transfer("reversed", size, 1.0),))
+    assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * both(1.0, 3.0 * permutations))
+
+
 def test_streamed_output_costs_its_bytes_and_no_more() -> None:
     platform = machine(
         memory_gb_s_one_thread=10.0, memory_gb_s=10.0, streaming_store_factor=1.5, write_allocate_factor=2.0

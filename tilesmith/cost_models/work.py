@@ -23,6 +23,7 @@ Way = Literal[
     "table",
     "shuffled",
     "shared",
+    "reversed",
     "near",
     "clamped",
     "turned",
@@ -31,8 +32,9 @@ Way = Literal[
 lanes; every second one or so; each at a place of its own; each at a place in a row of its own, loaded alone; each in a
 row of its own, in blocks that are transposed; two neighbours of a place at once, or all channels of it; in a table of
 bytes that vectors look up all at once; from registers, by a permutation; each the element of several lanes side by
-side, by a load of fewer and a permutation; at places that lie near each other, as each vector asks; in a row beyond
-whose ends lanes have the nearest element; in one that turns back there, or begins anew."""
+side, by a load of fewer and a permutation; in a row from its end to its begin; at places that lie near each other, as
+each vector asks; in a row beyond whose ends lanes have the nearest element; in one that turns back there, or begins
+anew."""
 
 
 MOST_PIECES = 16

@@ -119,6 +119,16 @@ def test_places_in_another_order_in_each_vector_are_gathered(place: E, lanes: in
     assert {t.way for t in outputs_work(of, lanes).loads} - {"aligned"} == {way}
 
 
+@pytest.mark.parametrize(("place", "way"), [(x * -1 + 63, "reversed"), (x // 2, "shared"), (x * 2, "strided")])
+def test_rows_that_are_read_at_several_rates_are_read_in_order(place: E, way: str) -> None:
+    """As those of a picture and of its mirror image: each line of places is one of its own."""
+    f = F("input")
+    of = pipeline(
+        "lines", [stage("out", "xy", f(x, y) + f(place, y) + f(x + 1, y))], {"out": (64, 16)}, {"input": "xy"}
+    )
+    assert [t.way for t in outputs_work(of, 8).loads] == ["aligned", "unaligned", way]
+
+
 @pytest.mark.parametrize(("place", "way"), [(x // 8, "uniform"), (x // 16 + 1, "uniform"), (x // 12, "gathered")])
 def test_what_all_lanes_read_is_one_load(place: E, way: str) -> None:
     """Vectors without a multiple of the divisor inside of them."""

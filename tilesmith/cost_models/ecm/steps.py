@@ -22,7 +22,7 @@ vectors at both ends, whether all are there, both, and what is taken of each."""
 NEAR_OPERATIONS = 4
 """Operations on the places of a vector that may be near each other: how far they are from the first, and whether that
 is too far."""
-ROWS = ("aligned", "unaligned", "strided", "shared")
+ROWS = ("aligned", "unaligned", "strided", "shared", "reversed")
 """Ways of vectors in the order of a row."""
 NEXT_ELEMENTS = 2
 """Elements for all lanes in registers: that of this product, and the next one's, which is loaded meanwhile."""
@@ -217,6 +217,7 @@ def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
     """Cycles of the permutations that put what one step loads together."""
     p = m.parameters
     cycles = sum(_vectors(t, lanes, m) for t in loads if t.way == "shared") * p.shuffle_cycles
+    cycles += sum(_vectors(t, lanes, m) * _reversal(t, m) for t in loads if t.way == "reversed")
     cycles += sum(_vectors(t, lanes, m) * _shift(t, m) for t in loads if t.way == "shuffled")
     turned = (t for t in loads if t.way == "transposed")
     cycles += sum(_vectors(t, lanes, m) * log2(min(t.stride, lanes)) for t in turned) * p.shuffle_cycles
@@ -236,6 +237,13 @@ def _shift(t: Transfer, m: Machine) -> float:
     first half of the other are joined before, half of the work of a shift, once for all shifts of these two."""
     joined = 1 / t.stride if m.vector_bytes == HALVED_BYTES else 1.0
     return (1 + joined) / 2 * m.parameters.shuffle_cycles
+
+
+def _reversal(t: Transfer, m: Machine) -> float:
+    """Cycles of a vector in reverse: of elements shorter than an instruction takes from any lane first part by part."""
+    of = m.core.instructions
+    one = t.bytes >= of.permuted_bytes or m.vector_bytes <= of.narrowest_bytes or m.table_entries >= TABLE_ENTRIES
+    return m.parameters.shuffle_cycles * (1 if one else 2)
 
 
 def _pieces(t: Transfer, m: Machine) -> int:
@@ -315,7 +323,7 @@ def _load(t: Transfer, lanes: int, m: Machine) -> float:
     match t.way:
         case "aligned":
             return t.times * vectors * p.load_cycles
-        case "unaligned":
+        case "unaligned" | "reversed":
             return t.times * vectors * p.unaligned_load_cycles
         case "clamped":
             return t.times * (vectors * p.unaligned_load_cycles + CLAMPED_LOAD * p.scalar_cycles)

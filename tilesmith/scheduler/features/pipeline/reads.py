@@ -9,7 +9,7 @@ from math import inf
 from operator import add
 from typing import NamedTuple, TypeAlias
 
-from tilesmith.scheduler.analysis.access_functions import Span, compose, hull
+from tilesmith.scheduler.analysis.access_functions import Rational, Span, compose, hull
 from tilesmith.scheduler.analysis.periodic_indices import Order, joined
 
 Way: TypeAlias = tuple[tuple[Span, ...], float]
@@ -146,8 +146,8 @@ def crossing(reads: Iterable[Read]) -> Iterator[Read]:
 
 
 def _is_within(read: Read, other: Read) -> bool:
-    pairs = [(s.var, t.var) for s, t in zip(read.spans, other.spans, strict=True)]
-    return read is not other and all(s is None or s == t for s, t in pairs)
+    pairs = zip(read.spans, other.spans, strict=True)
+    return read is not other and all(s.var is None or s[:2] == t[:2] for s, t in pairs)
 
 
 def together(a: Read, b: Read) -> Read:
@@ -178,11 +178,11 @@ def together(a: Read, b: Read) -> Read:
 
 
 def alike(ways: Iterable[Way]) -> tuple[Way, ...]:
-    """The hulls of the spans of accesses that move by the same dims, with their points; none where that is all, or not
-    known of one."""
-    found: dict[tuple[str | None, ...], Way] = {}
+    """The hulls of the spans of accesses along the same lines, with their points; none where that is all, or not known
+    of one."""
+    found: dict[tuple[tuple[str | None, Rational], ...], Way] = {}
     for spans, n in ways:
-        key = tuple(s.var for s in spans)
+        key = tuple((s.var, s.rate) for s in spans)
         before = found.get(key)
         found[key] = (spans, n) if before is None else (hulls(before[0], spans), before[1] + n)
     known = all(s.known for spans, _ in found.values() for s in spans)

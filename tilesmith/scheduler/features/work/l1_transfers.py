@@ -149,6 +149,8 @@ def _along(apart: int, span: Span, size: int, times: float, lanes: int, dense: b
         return (Transfer("strided", size, times, int(max(1, rate) * apart), whole),)
     if rate < 1:
         return (Transfer("shared", size, times, int(1 / rate)),)
+    if span.rate < 0:
+        return (Transfer("reversed", size, times),)
     places = 1 + float(span.width)
     aligned = times / places
     found = (Transfer("aligned", size, aligned),)

@@ -39,7 +39,7 @@ from tilesmith.scheduler.ir.pipeline.types import INT32
 
 REMAINDER = 8
 """Operations of a remainder of a place that is near the image: differences, and the comparison that says so."""
-IN_ROWS = ("aligned", "unaligned", "strided", "shared", "near")
+IN_ROWS = ("aligned", "unaligned", "strided", "shared", "reversed", "near")
 """Ways of loads that follow a row."""
 
 QUOTIENTS = ("//", "%")
