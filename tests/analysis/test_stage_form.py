@@ -16,8 +16,8 @@ from tilesmith.scheduler.analysis.stage_form import form, share_forms
 from tilesmith.scheduler.analysis.stage_graph import expressions
 from tilesmith.scheduler.features.operations.dependence_chains import chain
 from tilesmith.scheduler.features.operations.operation_counts import (
-    converted_loads,
     element_bytes_used,
+    operations_on_loads,
     typed_operations,
 )
 from tilesmith.scheduler.features.operations.register_needs import literals, register_need
@@ -113,7 +113,7 @@ def test_facts_are_those_that_each_stage_has_by_itself(name: str, monkeypatch: p
         assert register_need(a, {}, 16.0) == register_need(b, {}, 16.0)
         for row in (None, *a.storage[:1]):
             assert typed_operations(a, row=row) == typed_operations(b, row=row)
-            assert converted_loads(a, row=row) == converted_loads(b, row=row)
+            assert operations_on_loads(a, row=row) == operations_on_loads(b, row=row)
 
 
 def said(found: tuple[Window, ...]) -> list[tuple[str, object, tuple[str, ...]]]:

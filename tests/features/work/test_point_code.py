@@ -77,6 +77,27 @@ def test_what_several_inline_stages_load_is_converted_once() -> None:
     assert dict(work.operations)["f32"].convert == 8
 
 
+def test_what_stages_of_one_loop_load_is_chosen_and_clamped_once() -> None:
+    """Sums and greatest elements of columns within a constant boundary, which are kept in registers."""
+    column = [f"image(x, y + {k})" for k in (-1, 0, 1)]
+    values = {
+        "sums": " + ".join(column),
+        "most": f"max({', '.join(column)})",
+        "out": "sums(x - 1, y) + sums(x + 1, y) + most(x - 1, y) + most(x + 1, y)",
+    }
+    image = {"name": "image", "type": "float32", "dims": ["x", "y"], "boundary": {"kind": "constant", "value": 0.0}}
+    document = {
+        "format": 1, "name": "columns", "inputs": [image],
+        "stages": [{"name": name, "dims": ["x", "y"], "value": value} for name, value in values.items()],
+        "outputs": ["out"], "estimates": {name: [[0, 64], [0, 8]] for name in ("image", "out")},
+    }  # fmt: skip
+    levels = {name: Levels(0, 1, True) for name in ("sums", "most")}
+    found = works(load(document), ORDERS[0], levels, {"x": 64, "y": 8}, 8)
+    both = [found["sums"], found["most"]]
+    assert sum(dict(w.operations)["f32"].select for w in both) == 3 + 2  # two choose the greatest
+    assert [sum(t.times for t in w.edges.loads) for w in both if w.edges is not None] == [1.5, 1.5]
+
+
 def _enlarged(rows: str, by: int) -> Work:
     """The work of a stage that enlarges an image and is kept in registers, by readers of `rows`."""
     up, ring = F("up"), F("ring")

@@ -86,22 +86,23 @@ def typed_operations(stage: Stage, trips: Trips = constant_trips, row: str | Non
     return _counted(stage, trips, row).typed
 
 
-def converted_loads(stage: Stage, trips: Trips = constant_trips, row: str | None = None) -> Mapping[str, Typed]:
-    """Operations of `typed_operations` that convert what is loaded, by the producer that it is loaded of:
-    where several readers load one element, compilers convert it once."""
+def operations_on_loads(stage: Stage, trips: Trips = constant_trips, row: str | None = None) -> Mapping[str, Typed]:
+    """Operations of `typed_operations` that convert what is loaded, or choose it within a constant boundary, by the
+    producer that it is loaded of: where several readers load one element, compilers do that once."""
     found = _counted(stage, trips, row)
-    if not found.converted or found.of is stage:
-        return found.converted
+    if not found.on_loads or found.of is stage:
+        return found.on_loads
     own = dict(zip(form(found.of).names, form(stage).names, strict=True))
-    return {own[name]: typed for name, typed in found.converted.items()}
+    return {own[name]: typed for name, typed in found.on_loads.items()}
 
 
 class _Counted(NamedTuple):
-    """Operations of a point of the first stage of a form, and those of them that convert loads, by its producers."""
+    """Operations of a point of the first stage of a form, and those of them that are of one load alone, by its
+    producers."""
 
     of: Stage
     typed: Typed
-    converted: Mapping[str, Typed]
+    on_loads: Mapping[str, Typed]
 
 
 def _counted(stage: Stage, trips: Trips, row: str | None) -> _Counted:
@@ -125,7 +126,7 @@ def _count(stage: Stage, trips: Trips, row: str | None) -> _Counted:
     counting = _Counting(counts, trips, row, beside=row in stage.storage[:1])
     for value in stage.values:
         counting.add(value)
-    return _Counted(stage, _typed(counts), {name: _typed(found) for name, found in counting.converted.items()})
+    return _Counted(stage, _typed(counts), {name: _typed(found) for name, found in counting.on_loads.items()})
 
 
 def joining_operations(found: RowRecurrence) -> Typed:
@@ -303,15 +304,15 @@ class _Counting:
     """Counts of the operations of values in `counts`; a part that is there twice in one is computed once. With `row`
     those that are executed for a point of a row along that dim: none of a part that is the same for all of it, of what
     a `mux` picks from one, and what is the same in all of a reduction once before that. `beside`: its points are
-    neighbours in memory. Reductions that are `steady` are computed once in so many points. `converted` has, of what is
-    executed, conversions of loads by the producer."""
+    neighbours in memory. Reductions that are `steady` are computed once in so many points. `on_loads` has, of what is
+    executed, operations on one load alone by its producer."""
 
     counts: Tally
     trips: Trips
     row: str | None = None
     steady: Mapping[Reduce, float] = field(default_factory=dict)
     beside: bool = True
-    converted: dict[str, Tally] = field(default_factory=dict)
+    on_loads: dict[str, Tally] = field(default_factory=dict)
     _moving: set[int] | None = field(init=False, default=None)
     _terms: set[str] = field(init=False, default_factory=set)
     _kept: list[Expr] = field(init=False, default_factory=list)
@@ -396,12 +397,25 @@ class _Counting:
             if share is not None:
                 return [(e.if_true, executions.scaled(share)), (e.if_false, executions.scaled(1 - share))]
         add_executed(e, n, self.counts)
-        if isinstance(e, Cast) and isinstance(e.operand, Access):
-            add_executed(e, n, self.converted.setdefault(e.operand.name, {}))
+        producer = _loaded_of(e) if isinstance(e, Cast | Select) else None
+        if producer is not None:
+            add_executed(e, n, self.on_loads.setdefault(producer, {}))
         if isinstance(e, Call) and e.function == "mux":
             index, *choices = e.args
             return [(index, executions), *((choice, executions.scaled(1 / len(choices))) for choice in choices)]
         return None
+
+
+def _loaded_of(e: Expr) -> str | None:
+    """The producer of the element that `e` is, within a constant boundary and converted or not; None of others."""
+    match e:
+        case Access():
+            return e.name
+        case Cast():
+            return _loaded_of(e.operand)
+        case Select(if_false=Const()) if not has_accesses(e.condition):
+            return _loaded_of(e.if_true)
+    return None
 
 
 def remainders_hold(condition: Expr) -> float | None:

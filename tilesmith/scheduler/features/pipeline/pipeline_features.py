@@ -23,8 +23,8 @@ from tilesmith.scheduler.analysis.stage_form import share_forms
 from tilesmith.scheduler.analysis.stage_graph import StageGraph, stage_graph
 from tilesmith.scheduler.features.operations.operation_counts import (
     Typed,
-    converted_loads,
     element_bytes_used,
+    operations_on_loads,
     total,
     typed_operations,
     update_operations,
@@ -42,7 +42,7 @@ class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
     values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
     point, updates with their share, `typed` by element type those that differ along a row of memory, and of these
-    `typed_before` those of its values before updates, of which `converted` convert what is loaded of a producer. A
+    `typed_before` those of its values before updates, of which `on_loads` are of one load alone, by its producer. A
     slice in the dims of `pure` can be computed alone."""
 
     name: str
@@ -58,7 +58,7 @@ class StageFacts:
     updates: tuple[UpdateFacts, ...] = ()
     typed: Typed = ()
     typed_before: Typed = ()
-    converted: Mapping[str, Typed] = field(default_factory=dict, compare=False)
+    on_loads: Mapping[str, Typed] = field(default_factory=dict, compare=False)
     row: str | None = None
     """The dim that vectors run along: the fastest in memory, or the one after it where the fastest are few channels,
     which whole vectors are shuffled of. None without dims."""
@@ -251,7 +251,7 @@ def _of_stage(
         updates,
         along,
         before,
-        converted_loads(stage, at.trips, row),
+        operations_on_loads(stage, at.trips, row),
         row,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import ceil
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from tilesmith.scheduler.features.operations.register_needs import register_need
 from tilesmith.scheduler.features.pipeline.flat_rows import has_flat_rows
 from tilesmith.scheduler.features.pipeline.neighbour_sums import summed_producers
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
+from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.features.pipeline.streaming_stores import HELD
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
@@ -117,10 +118,9 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     executed = [
         (n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items() if p not in repeated
     ]
-    if executed or reads.side_by_side > 1:
-        executed += _converted_again(
-            group, name, {p: n for p, n in reads.executed.items() if p not in repeated | alike}
-        )
+    if executed or reads.side_by_side > 1 or name in group.layers.parts:
+        inlined = {p: n for p, n in reads.executed.items() if p not in repeated | alike}
+        executed += done_once(members.facts, group.layers.of_reads(name), {name: 1.0, **inlined})
     typed = together([(1, facts.typed), *executed]) if executed else facts.typed
     grouped = summed_producers(members.facts, name, reads.inlined)
     loads = tuple(
@@ -161,18 +161,20 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     return Code(then, updated, updated, Before(run.before, first, loads, stores))
 
 
-def _converted_again(group: RunningGroup, name: str, inlined: Mapping[str, float]) -> list[tuple[float, Typed]]:
-    """Conversions that are counted of one element for each of the readers that load it, a stage and those inline in it,
-    less than none of them: compilers convert it once, as they load it once."""
-    stages, found = group.members.facts.stages, list[tuple[float, Typed]]()
-    times = {name: 1.0, **inlined}
-    for read in group.reads[name].reads:
+def done_once(
+    facts: Facts, reads: Iterable[tuple[Read, float]], times: Mapping[str, float]
+) -> list[tuple[float, Typed]]:
+    """Operations on one element that are counted for each of the readers that load it, less than none of them:
+    compilers do them once, as they load it once. Readers are a stage and those inline in it, each computed so many
+    `times`, and those that share its loop; of each of its `reads` the stage itself loads a part."""
+    stages, found = facts.stages, list[tuple[float, Typed]]()
+    for read, part in reads:
         readers = {p: n for p, n in times.items() if read.producer in stages[p].read_of and not stages[p].updates}
         asked = sum(n * stages[p].read_of[read.producer].executed for p, n in readers.items())
-        if read.executed < asked:
-            again = read.executed / asked - 1.0
-            converted = ((n, stages[p].converted.get(read.producer)) for p, n in readers.items())
-            found += [(again * n, typed) for n, typed in converted if typed]
+        if part * read.executed < asked:
+            again = part * read.executed / asked - 1.0
+            on_loads = ((n, stages[p].on_loads.get(read.producer)) for p, n in readers.items())
+            found += [(again * n, typed) for n, typed in on_loads if typed]
     return found
 
 

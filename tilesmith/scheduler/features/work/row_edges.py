@@ -19,6 +19,7 @@ from tilesmith.scheduler.features.operations.operation_counts import Typed, toge
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
+from tilesmith.scheduler.features.work.point_code import done_once
 from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.boundary_conditions import before_clamp
 from tilesmith.scheduler.ir.pipeline.constant_folding import integer
@@ -77,7 +78,8 @@ def edges_of_rows(group: RunningGroup, name: str, run: Run) -> Edges | None:
     if run.row is None or run.lanes == 1 or facts.stages[name].updates:
         return None
     in_loop = name in group.one_loop
-    known, key = _known_edges(facts), (name, run, reads, reads.side_by_side, in_loop)
+    known = _known_edges(facts)
+    key = (name, run, reads, reads.side_by_side, in_loop, group.layers.parts.get(name))
     if key not in known:
         points, steps = _left(facts, name, reads, run)
         extent = facts.stages[name].extent(run.row)
@@ -251,16 +253,20 @@ def _narrow(places: dict[str, Ends], span: Span, ends: Ends) -> None:
 
 def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float) -> Edges:
     """The code of a point at the edges: rows side by side are loops there, share nothing but where they read along the
-    row, and ask where they do across it each time."""
+    row, and ask where they do across it each time. Stages of one loop share what they load there, too."""
     facts, members, stages = group.facts, group.members, group.facts.stages
     alone, loads = point_alone(members, name, group.reads[name]), list[Transfer]()
     turned = frozenset().union(*(_clear(facts, n).turned for n in alone.with_inlined(name)))
     blocks, rates = _blocks(facts, name, alone, run).read, _rates(facts, name, alone, run)
-    for read in alone.reads:
-        transfers = l1_transfers.loads(members, read, run, group.registers, 1)
-        loads += [_at_edge(t, read.producer in blocks, read.producer in turned) for t in transfers]
+    part_of = {read.producer: part for read, part in group.layers.of_reads(name)}
+    parts_of_reads = [(read, part_of[read.producer]) for read in alone.reads]
+    for read, part in parts_of_reads:
+        for t in l1_transfers.loads(members, read, run, group.registers, 1):
+            own = t._replace(times=t.times * part)
+            loads.append(_at_edge(own, read.producer in blocks, read.producer in turned))
     times = {name: 1.0, **alone.executed}
-    typed = together([(n, stages[p].typed) for p, n in times.items()])
+    once_each = done_once(facts, parts_of_reads, times)
+    typed = together([*((n, stages[p].typed) for p, n in times.items()), *once_each])
     rows, places = group.reads[name].side_by_side, list[tuple[float, Typed]]()
     for stage, n in times.items():
         clear, moving = _clear(facts, stage), {dim for dim, _ in rates.get(stage, ())}
