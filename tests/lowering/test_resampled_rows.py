@@ -25,7 +25,7 @@ def enlarged(type_: str) -> dict[str, object]:
     return {
         "format": 1,
         "name": "enlarged",
-        "params": [{"name": "f", "type": "float32", "min": -4.0, "max": 4.0, "default": 0.7}],
+        "params": [{"name": "f", "type": "float32", "min": -5.0, "max": 5.0, "default": 0.7}],
         "inputs": [{"name": "a", "type": type_, "dims": ["x", "y"], "boundary": {"kind": "repeat_edge"}}],
         "stages": [
             {"name": "at", "dims": ["x"], "value": "(float32(x) + 0.5) * f - 0.5"},
@@ -50,15 +50,26 @@ def enlarged(type_: str) -> dict[str, object]:
         ("float32", 64, "clang"),
     ],
 )
-def test_places_near_each_other_are_lanes_of_two_vectors(type_: str, vector_bytes: int, compiler: str) -> None:
-    """Whatever the factor, and however short the row is that is read."""
+def test_places_near_each_other_are_lanes_of_two_vectors_or_four(type_: str, vector_bytes: int, compiler: str) -> None:
+    """Whatever the factor, and however short the row is that is read: two vectors reach for factors up to 2, four up to
+    4."""
     pipeline, platform = load(enlarged(type_)), machine(vector_bytes=vector_bytes)
     source = source_of(pipeline, autoschedule(pipeline, platform, SearchOptions("default")).schedule, platform)
     by_windows = vector_bytes > 16 and (vector_bytes < 64 or type_ == "float32")
     assert ("ts_window" in source.code) == by_windows
     library = build(source, ("-O1",), compiler, vector_bytes)
     rng = np.random.default_rng(1)
-    for width, factor in ((150, 0.3), (150, 1.0), (150, 1.9), (150, 3.7), (150, -0.8), (9, 1.0), (33, 0.7)):
+    for width, factor in (
+        (150, 0.3),
+        (150, 1.0),
+        (150, 1.9),
+        (400, 2.3),
+        (150, 3.7),
+        (1200, 4.1),
+        (150, -0.8),
+        (9, 1.0),
+        (33, 2.7),
+    ):
         image = Image((rng.random((2, width)) * 100).astype(type_), (0, 0))
         regions, params = {"out": ((-3, 200), (0, 2))}, {"f": factor}
         status, got = call(library, source, pipeline, {"a": image}, params, regions)

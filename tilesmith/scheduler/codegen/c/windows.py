@@ -1,5 +1,5 @@
 """Elements of a row at places that lie near each other, as those of a resampled image: lanes of two vectors side by
-side, where they reach that far, which is asked of each vector of places."""
+side, or of four, where they reach that far, which is asked of each vector of places."""
 
 from __future__ import annotations
 
@@ -22,17 +22,35 @@ vectors have no bit in common."""
 _PLACE_BITS = 32
 
 _TEXT = """\
-/* Elements at places of a row that lie near each other as a rule, from the first on: lanes of two vectors, else one by
-   one. */
+/* Lanes of two vectors side by side, the first of which is at `row`; of places beyond these, any. */
+INLINE $T ${name}_pair(const $E *row, $J near) {
+#if $needs
+    const $W low = LOAD($W, row), high = LOAD($W, row + $lanes);
+$picked
+#else
+    (void)row, (void)near;
+    return ($T){0};
+#endif
+}
+
+/* Elements at places of a row that lie near each other as a rule, from the first on: lanes of two vectors, or of four,
+   else one by one. */
 INLINE $T $name(const $E *row, int64_t enough, int64_t last, $J at) {
 #if $needs
     typedef $element wide __attribute__((vector_size($bytes)));
     if (__builtin_expect(enough >= $more, 1)) {
         const int64_t first = ts_min(at[0], last - $more);
-        const $J near = ($J)(($K)at - (uint32_t)first), beyond = $beyond - ($J){0};
-        if (__builtin_expect($test, 1)) {
-            const $W low = LOAD($W, row + first), high = LOAD($W, row + first + $lanes);
-$picked
+        const $J near = ($J)(($K)at - (uint32_t)first), beyond = -$pair - ($J){0};
+        if (__builtin_expect($test, 1)) return ${name}_pair(row + first, near);
+    }
+    if (enough >= $most) {
+        const int64_t first = ts_min(at[0], last - $most);
+        const $J near = ($J)(($K)at - (uint32_t)first), beyond = -2 * $pair - ($J){0};
+        if ($test) {
+            const $I low = ($I)${name}_pair(row + first, near);
+            const $I high = ($I)${name}_pair(row + first + $pair, near - $pair);
+            const $I in_low = $in_low;
+            return ($T)((low & in_low) | (high & ~in_low));
         }
     }
     return $apart(row, at);
@@ -90,11 +108,15 @@ def definition(t: ScalarType, lanes: int, c_name: str) -> str:
     needs, test = _TESTS[size]
     if "__builtin_shuffle(" in picked and "__clang__" not in needs:
         needs += " && !defined __clang__"
-    text = Template(_TEXT.replace("$picked\n", indented(picked, " " * 12)))
+    text = Template(_TEXT.replace("$picked\n", indented(picked, " " * 4)))
+    places, in_low = vector("int", t.bits, lanes), f"near < {2 * window}"
+    if t.bits != _PLACE_BITS:
+        in_low = f"__builtin_convertvector({in_low}, {places})"
     return text.substitute(
         words, E=scalar(t), J=vector("int", 32, lanes), K=vector("uint", 32, lanes), name=c_name, needs=needs,
         test=test, bytes=size, element="int" if size == max(_TESTS) else "long long", more=2 * window - lanes,
-        beyond=-2 * window, lanes=window, elements=", ".join(f"row[at[{n}]]" for n in range(lanes)),
+        most=4 * window - lanes, pair=2 * window, lanes=window, I=places, in_low=in_low,
+        elements=", ".join(f"row[at[{n}]]" for n in range(lanes)),
     )  # fmt: skip
 
 
