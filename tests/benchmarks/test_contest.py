@@ -110,6 +110,14 @@ def test_floats_may_choose_otherwise_in_fewer_places_than_a_column_has() -> None
             agreement([a], [wrong], cut=[cut])
 
 
+def test_single_integers_agree_as_images_do() -> None:
+    """Outputs without dims have no rows or columns."""
+    a = np.array(3, np.int32)
+    assert agreement([a], [a.copy()]) == 0
+    with pytest.raises(ContenderError, match="disagrees in 1 of 1"):
+        agreement([a], [a + np.int32(2)], cut=[True])
+
+
 def test_arrays_lie_in_memory_as_storage_says() -> None:
     assert layout((5, 7, 3), (2, 0, 1)) == (3, 15, 1)
     array = allocate(np.dtype(np.float32), (5, 7, 3), (3, 15, 1))

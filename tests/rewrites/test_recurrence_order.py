@@ -11,6 +11,9 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.pipeline.printer import to_text
 from tilesmith.scheduler.rewrites.passes import normalise
 
+CLAMPED = "a(clamp(r, a.min.x, a.min.x + a.extent.x - 1), clamp(s, a.min.y, a.min.y + a.extent.y - 1))"
+"""What is read of the input, in normal form."""
+
 
 def scan(value: str, type: str = "float32") -> Pipeline:
     """A scan along rows, and down columns where it reads these, after two columns that are given."""
@@ -56,6 +59,30 @@ def ordered(value: str, strict: bool = False, type: str = "float32") -> str:
 )
 def test_the_latest_is_added_last(written: str, found: str) -> None:
     assert found in ordered(written)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        (
+            "min(a(r, s), out(r - 1, s) + 3, out(r, s - 1) + 3, out(r - 1, s - 1) + 4)",
+            "min(a(r, s), out(r - 1, s - 1) + 4, out(r, s - 1) + 3, out(r - 1, s) + 3)",
+        ),
+        ("max(out(r - 1, s), max(out(r, s - 1), a(r, s)))", "max(a(r, s), out(r, s - 1), out(r - 1, s))"),
+        ("max(out(r - 1, s), a(r, s))", "max(out(r - 1, s), a(r, s))"),
+        ("max(out(r - 1, s), min(a(r, s), 5), a(r, s))", "max(min(a(r, s), 5), a(r, s), out(r - 1, s))"),
+    ],
+)
+def test_the_latest_of_an_extreme_of_integers_comes_last(written: str, found: str, strict: bool) -> None:
+    """Of two terms the order does not matter."""
+    assert ordered(written, strict, "int32").replace(CLAMPED, "a(r, s)") == found
+
+
+def test_extremes_of_floats_are_as_written() -> None:
+    """What a NaN makes of them depends on the order."""
+    written = "max(out(r - 1, s), max(out(r, s - 1), a(r, s)))"
+    assert ordered(written).replace(CLAMPED, "a(r, s)") == written
 
 
 def test_the_order_stays_where_it_may_not_change() -> None:

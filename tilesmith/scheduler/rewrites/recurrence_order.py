@@ -1,15 +1,30 @@
 """Order of a recurrence's terms: what the step before has just computed is added last, so that the next step waits for
-one multiplication with addition, and all else is computed meanwhile."""
+one multiplication with addition, and all else is computed meanwhile. So it is with the least of integers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from operator import is_
 
 from tilesmith.scheduler.analysis.linear_combinations import difference, is_sum
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, Expr, Unary, Var, map_children, walk
+from tilesmith.scheduler.ir.pipeline.expressions import (
+    Access,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Unary,
+    Var,
+    map_children,
+    walk,
+)
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
+
+EXTREMES = ("min", "max")
+_FEWEST = 3
+"""Terms that have an order: of two, each waits for one operation."""
 
 Lag = tuple[int, ...]
 """Steps back to where a value was written, of each loop of an update, the outermost first."""
@@ -18,21 +33,26 @@ Lag = tuple[int, ...]
 def latest_last(stage: Stage, strict: bool = False) -> Stage:
     """`stage` with the sums of floats in its updates in the order in which their terms are known: first those that no
     step before it computes, then those of earlier steps, the latest last. It stands on the left: of `u*v + w*z`
-    compilers fuse the product on the left with the addition. The stage itself where nothing changes, or if `strict`.
-    """
-    if strict:
-        return stage
-    updates = tuple(_ordered(stage.name, u) if u.domain else u for u in stage.updates)
+    compilers fuse the product on the left with the addition. Sums stay as they are if `strict`; the terms of `min` and
+    `max` of integers are in that order in any case. The stage itself where nothing changes."""
+    updates = tuple(_ordered(stage.name, u, strict) if u.domain else u for u in stage.updates)
     return stage if all(map(is_, updates, stage.updates)) else replace(stage, updates=updates)
 
 
-def _ordered(name: str, update: Update) -> Update:
+def _ordered(name: str, update: Update, strict: bool) -> Update:
     def lag(term: Expr) -> Lag | None:
         found = [_lag(update, n) for n in walk(term) if isinstance(n, Access) and n.name == name]
         return min((f for f in found if f is not None and any(f)), default=None)
 
     def rewrite(e: Expr) -> Expr:
-        if not (is_sum(e) and e.type.is_float):
+        if isinstance(e, Call) and e.function in EXTREMES and e.type.is_integer:
+            terms = [*_terms(e, e.function)]
+            lags = [lag(t) for t in terms]
+            if len(terms) < _FEWEST or not any(lags):
+                return map_children(e, rewrite)
+            order = sorted(range(len(terms)), key=lambda n: (lags[n] is not None, tuple(-k for k in lags[n] or ())))
+            return reduce(lambda a, b: replace(e, args=(a, b)), [rewrite(terms[n]) for n in order])
+        if strict or not (is_sum(e) and e.type.is_float):
             return map_children(e, rewrite)
         signed = list(_signed(e))
         lags = [lag(t) for _, t in signed]
@@ -44,6 +64,15 @@ def _ordered(name: str, update: Update) -> Update:
 
     values = tuple(map(rewrite, update.values))
     return update if values == update.values else replace(update, values=values)
+
+
+def _terms(e: Expr, function: str) -> Iterator[Expr]:
+    """What `min` or `max` is taken of, left to right."""
+    if isinstance(e, Call) and e.function == function:
+        for part in e.args:
+            yield from _terms(part, function)
+    else:
+        yield e
 
 
 def _signed(e: Expr, negative: bool = False) -> Iterator[tuple[bool, Expr]]:
