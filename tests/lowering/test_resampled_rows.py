@@ -52,7 +52,7 @@ def enlarged(type_: str) -> dict[str, object]:
 )
 def test_places_near_each_other_are_lanes_of_two_vectors_or_four(type_: str, vector_bytes: int, compiler: str) -> None:
     """Whatever the factor, and however short the row is that is read: two vectors reach for factors up to 2, four up to
-    4."""
+    4, and where places go down."""
     pipeline, platform = load(enlarged(type_)), machine(vector_bytes=vector_bytes)
     source = source_of(pipeline, autoschedule(pipeline, platform, SearchOptions("default")).schedule, platform)
     by_windows = vector_bytes > 16 and (vector_bytes < 64 or type_ == "float32")

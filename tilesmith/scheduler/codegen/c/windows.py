@@ -33,8 +33,8 @@ $picked
 #endif
 }
 
-/* Elements at places of a row that lie near each other as a rule, from the first on: lanes of two vectors, or of four,
-   else one by one. */
+/* Elements at places of a row that lie near each other as a rule: lanes of two vectors from the first place on, or of
+   four, from the last one on where places go down; else one by one. */
 INLINE $T $name(const $E *row, int64_t enough, int64_t last, $J at) {
 #if $needs
     typedef $element wide __attribute__((vector_size($bytes)));
@@ -44,7 +44,7 @@ INLINE $T $name(const $E *row, int64_t enough, int64_t last, $J at) {
         if (__builtin_expect($test, 1)) return ${name}_pair(row + first, near);
     }
     if (enough >= $most) {
-        const int64_t first = ts_min(at[0], last - $most);
+        const int64_t first = ts_min(ts_min(at[0], at[$end]), last - $most);
         const $J near = ($J)(($K)at - (uint32_t)first), beyond = -2 * $pair - ($J){0};
         if ($test) {
             const $I low = ($I)${name}_pair(row + first, near);
@@ -115,7 +115,7 @@ def definition(t: ScalarType, lanes: int, c_name: str) -> str:
     return text.substitute(
         words, E=scalar(t), J=vector("int", 32, lanes), K=vector("uint", 32, lanes), name=c_name, needs=needs,
         test=test, bytes=size, element="int" if size == max(_TESTS) else "long long", more=2 * window - lanes,
-        most=4 * window - lanes, pair=2 * window, lanes=window, I=places, in_low=in_low,
+        end=lanes - 1, most=4 * window - lanes, pair=2 * window, lanes=window, I=places, in_low=in_low,
         elements=", ".join(f"row[at[{n}]]" for n in range(lanes)),
     )  # fmt: skip
 
