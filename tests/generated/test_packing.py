@@ -190,9 +190,16 @@ def test_a_copy_has_the_boundary(boundary: str) -> None:
 
 
 @pytest.mark.parametrize("platform", ["i7-6700", "epyc-9655"])
-def test_short_rows_of_convolutions_are_copied_with_a_margin(platform: str) -> None:
-    found = autoschedule(convolution("constant"), few_threads(platform, 1))
+@pytest.mark.parametrize("size", [64, 320])
+def test_rows_of_convolutions_are_copied_with_a_margin(platform: str, size: int) -> None:
+    found = autoschedule(convolution("constant", size=size), few_threads(platform, 1))
     assert found.schedule.packings == (Packing("f", "a", "x", "a_for_f"),)
+
+
+def test_rows_that_windows_share_are_copied_for_few_channels() -> None:
+    """Three channels of output read each element of 64 x 9 terms 27 times."""
+    found = autoschedule(channels_innermost((64, 64), 64, 3, "constant"), few_threads("epyc-9655", 1))
+    assert Packing("f", "a", "x", "a_for_f") in found.schedule.packings
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -203,9 +210,11 @@ def test_elements_for_all_lanes_are_copied_with_a_margin(boundary: str) -> None:
     assert (packing.stage, packing.dim) == ("f", "x")
 
 
-def test_elements_for_few_vectors_are_read_where_they_are() -> None:
-    found = autoschedule(channels_innermost((28, 28), 64, 8, "constant"), few_threads("epyc-9655", 1))
-    assert not any(p.operand == "a" for p in found.schedule.packings)
+@pytest.mark.parametrize(("channels", "copied"), [(1, False), (8, True)])
+def test_elements_that_few_terms_read_are_read_where_they_are(channels: int, copied: bool) -> None:
+    """Each is read for nine terms of a channel."""
+    found = autoschedule(channels_innermost((28, 28), 64, channels, "constant"), few_threads("epyc-9655", 1))
+    assert any(p.operand == "a" for p in found.schedule.packings) == copied
 
 
 def test_elements_whose_boundary_is_the_same_for_all_terms_are_read_where_they_are() -> None:

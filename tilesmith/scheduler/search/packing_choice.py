@@ -3,8 +3,6 @@ they do is for the search to say."""
 
 from __future__ import annotations
 
-from math import prod
-
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.bounded_reads import bounded_reads
@@ -22,10 +20,11 @@ from tilesmith.scheduler.search.params import PARAMS
 
 def packings(facts: Facts, platform: Platform) -> tuple[Packing, ...]:
     """Packings of all operands of long reductions that are read along the row that vectors run along, again for every
-    point of another dim, and lie otherwise than they are read: vectors are gathered, or those that follow each other
-    are far apart, so that of a panel of them little stays in the first level or its pages are many; or their row is
-    short, and is read beyond its ends, so that vectors there are put together, and come beside those inside of it. And
-    of all operands an element of which all lanes share, within a boundary that is tested for each term."""
+    point of another dim or for windows that share them, and lie otherwise than they are read: vectors are gathered, or
+    those that follow each other are far apart, so that of a panel of them little stays in the first level or its pages
+    are many; or they are read within a boundary, which is tested for each term, or vectors beyond the ends of a row are
+    put together. And of all operands an element of which all lanes share, within a boundary that is tested for each
+    term."""
     found: list[Packing] = []
     names = taken(facts.pipeline)
     for name in facts.graph.stages:
@@ -51,8 +50,8 @@ def _bounded_dim(facts: Facts, name: str, row: str, operand: str) -> str | None:
     is read too seldom. A boundary that is the same for all terms is asked once a point."""
     stage, producer, definition = facts.stages[name], facts.stages[operand], facts.definitions[name]
     reads = [a for a in accesses(definition) if a.producer == operand]
-    again = prod(stage.extent(d) for d in stage.dims if not any(d in used for a in reads for used in a.used))
-    if again < PARAMS.packed_operand_reads or any(row in used or not a.reductions for a in reads for used in a.used):
+    seldom = _times_read(stage, producer) < PARAMS.packed_operand_reads
+    if seldom or any(row in used or not a.reductions for a in reads for used in a.used):
         return None
     read = _read_by(facts, operand)
     of_terms = [used for a in reads for used in a.used if used & {r.name for r in a.reductions}]
@@ -72,19 +71,17 @@ def _read_by(facts: Facts, operand: str) -> Input | Stage:
 
 
 def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAccess) -> bool:
-    """True if an access goes along the row, which is short and within a boundary, or within none, and its reductions
-    make it jump, of all that is read for one vector, over more than the first level."""
+    """True if an access goes along the row within a boundary, or within none, and its reductions make it jump, of all
+    that is read for one vector, over more than the first level."""
     stage, operand = facts.stages[name], facts.stages[a.producer]
     moving = [row in used for used in a.used]
     if a.producer == name or moving.count(True) != 1 or any(a.data) or not a.reductions:
         return False
-    again = prod(stage.extent(d) for d in stage.dims if not any(d in used for used in a.used))
-    if again < PARAMS.packed_operand_reads:
+    if _times_read(stage, operand) < PARAMS.packed_operand_reads:
         return False
     along_row = a.access.indices[moving.index(True)]
     bounded = before_clamp(along_row) is not along_row
-    short = stage.extent(row) * stage.computed_bytes < PARAMS.packed_margin_vectors * platform.vector_bytes
-    if bounded and short and bounded_reads(facts.definitions[name], _read_by(facts, a.producer), row):
+    if bounded and bounded_reads(facts.definitions[name], _read_by(facts, a.producer), row):
         return True
     size = operand.bytes_per_point
     summed = {r.name for r in a.reductions}
@@ -98,6 +95,12 @@ def _is_walked(facts: Facts, platform: Platform, name: str, row: str, a: StageAc
     transposed = operand.dims[moving.index(True)] != operand.storage[0]
     far = min(steps) > platform.vector_unit.registers_per_value * platform.vector_bytes  # else whole rows are read
     return transposed or (far and not bounded and _walked(operand, a, summed, row) > platform.caches[0].size_bytes)
+
+
+def _times_read(stage: StageFacts, operand: StageFacts) -> float:
+    """Times that a stage reads each element of an operand: for every point of a dim that this does not move with, and
+    for every window that shares it."""
+    return stage.root_points * stage.read_of[operand.name].executed / operand.root_points
 
 
 def _walked(operand: StageFacts, a: StageAccess, summed: set[str], row: str) -> int:

@@ -102,9 +102,6 @@ class Params:
     own, whose addresses take registers, too."""
     packed_operand_reads: int = 16
     """Times that an operand is read again, at least, where a copy of it is tried."""
-    packed_margin_vectors: int = 16
-    """Vectors of a row below which a copy is tried that has its boundary: of longer ones those at the edges, which are
-    two at each end, are less than a quarter more."""
     wide_sums_again: float = 0.04
     """The share of a short row that is computed twice, at most, where vectors of sums are wider than a register."""
     register_tile_sizes: int = 3
