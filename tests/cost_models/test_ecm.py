@@ -692,14 +692,34 @@ def test_three_channels_are_three_vectors_however_short() -> None:
     assert found[1] < found[0]
 
 
+def all_units(permuted: float, platform: CpuPlatform) -> float:
+    """Cycles of all units that permutations, which fewer do, take."""
+    return permuted * platform.ecm_parameters.i32.add / platform.ecm_parameters.i32.convert
+
+
 def test_lanes_are_picked_out_of_strides_beside_loads() -> None:
-    """Permutations run where sums do: they add to these, and not to the loads of the vectors."""
+    """Permutations take a share of the units that add, and what the others do meanwhile is beside them; all is beside
+    the loads of the vectors."""
     platform = machine(row_start_ns=0.0, load_cycles=3.0, shuffle_cycles=1.0)
-    one = platform.ecm_parameters.f32.multiply
+    one, shared = platform.ecm_parameters.f32.multiply, all_units(1.0, platform)
+    assert 0.0 < shared < 1.0
     for products in (1.0, 7.0):
         operations = (("f32", Operations(multiply=products / one)),)
         own = work(operations=operations, stores=(), loads=(Transfer("strided", 4, 1.0, 2),))
-        assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * both(2 * 3.0, 1.0 + products))
+        cycles = shared + both(1.0 - shared, products)
+        assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * both(2 * 3.0, cycles))
+
+
+@pytest.mark.parametrize(("lanes", "narrowed"), [(8, 1.0), (16, 1.0), (32, 2.0)])
+def test_integers_are_converted_beside_sums(lanes: int, narrowed: float) -> None:
+    """Integers that become longer or shorter are permuted. One instruction makes two registers one shorter."""
+    platform = machine(row_start_ns=0.0)
+    of, registers = platform.ecm_parameters.i16, lanes * 2 / platform.vector_bytes
+    permuted = registers * of.convert + narrowed * of.narrow
+    shared, sums = all_units(permuted, platform), registers * 5 * of.add
+    operations = (("i16", Operations(add=5, convert=1, narrow=1)),)
+    own = work(lanes=lanes, operations=operations, stores=(), loads=(), rows=0.0)
+    assert terms(counts(own), platform)["in core"] == pytest.approx(1e3 * (shared + both(permuted - shared, sums)))
 
 
 def test_tables_of_bytes_are_looked_up_part_by_part() -> None:

@@ -31,7 +31,7 @@ from tilesmith.cost_models.ecm.columns import begun, lost_between_steps, transla
 from tilesmith.cost_models.ecm.doubts import doubts
 from tilesmith.cost_models.ecm.machine import Machine, machine_of
 from tilesmith.cost_models.ecm.occupancy import OccupiedCache, fits, occupied_caches, passing, through
-from tilesmith.cost_models.ecm.steps import Step, pass_cycles, pass_instructions, step, waiting
+from tilesmith.cost_models.ecm.steps import Step, both, pass_cycles, pass_instructions, step, waiting
 from tilesmith.cost_models.interface import IN_CORE, MICROSECONDS, Breakdown, StageCost, Term
 from tilesmith.cost_models.work import GroupWork, Pass, Work
 from tilesmith.platforms import Platform
@@ -349,7 +349,7 @@ def _in_core(works: list[Work], steps: list[Step], times: list[float], chain: fl
         if here and len(beside) > 1 and w.lanes > 1:
             cycles = (of.arithmetic if computes else of.transfers) * waits
         else:
-            cycles = _in_window(_both(of.arithmetic, of.transfers), w.chain.whole, of.instructions, m)
+            cycles = _in_window(both(of.arithmetic, of.transfers), w.chain.whole, of.instructions, m)
         cycles += spilled / held * of.spills if of.held else 0.0
         # the loop is begun by the output
         row: Amount = of.row - m.row if w.in_output and w is not works[-1] else of.row
@@ -382,7 +382,7 @@ def _waits_of_loop(works: list[Work], steps: list[Step], times: list[float], cha
     another and for the other limit."""
     arithmetic, transfers, instructions = _loop(works, steps, times, m)
     longer = max(arithmetic, transfers)
-    return _in_window(_both(arithmetic, transfers), chain, instructions, m) / longer if longer else 1.0
+    return _in_window(both(arithmetic, transfers), chain, instructions, m) / longer if longer else 1.0
 
 
 def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) -> tuple[float, float, float]:
@@ -400,12 +400,7 @@ def _loop(works: list[Work], steps: list[Step], times: list[float], m: Machine) 
 def _in_window(cycles: float, chain: float, instructions: float, m: Machine) -> float:
     """Cycles of a step of so many `instructions`, which take `cycles` where none waits for another, and of which those
     that do take `chain` cycles one after the other."""
-    return _both(cycles, waiting(chain, instructions, m))
-
-
-def _both(a: float, b: float) -> float:
-    """Cycles of a step with two limits: where they are alike neither is reached."""
-    return float((a**3 + b**3) ** (1 / 3))
+    return both(cycles, waiting(chain, instructions, m))
 
 
 def _ends(works: list[Work]) -> Amount:

@@ -67,7 +67,8 @@ def step(work: Work, m: Machine) -> Step:
     near = (
         CLAMPED_LOAD * m.parameters.scalar_cycles * sum(_vectors(t, work.lanes, m) for t in work.loads if t.way in ROWS)
     )
-    return Step(_arithmetic(work, m), _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
+    arithmetic = _arithmetic(work.operations, work.loads, work.lanes, m)
+    return Step(arithmetic, _transfers(work, m), single, held, spills, row, near, _instructions(work, m))
 
 
 def _with_edges(work: Work, edges: Edges, m: Machine) -> Step:
@@ -113,11 +114,7 @@ def pass_cycles(p: Pass, m: Machine) -> float:
     if p.lanes == 1:
         return max(of.scalar_cycles * pass_instructions(p, m), p.chain)
     vectors = max(1.0, p.lanes * p.size / m.vector_bytes)
-    arithmetic = 0.0
-    for name, operations in p.operations:
-        each = max(1.0, p.lanes * BYTES[name] / m.vector_bytes)
-        arithmetic += each * _cycles(operations, of.of_type(name), name.startswith("f"))
-    arithmetic += _permutations(p.transfers, p.lanes, m)
+    arithmetic = _arithmetic(p.operations, p.transfers, p.lanes, m)
     if p.across:
         arithmetic += p.transposed * vectors * log2(p.lanes) * of.shuffle_cycles
         loaded = vectors * of.load_cycles + sum(_load(t, p.lanes, m) for t in p.transfers)
@@ -203,14 +200,28 @@ def _indices(work: Work, m: Machine) -> float:
     return sum(o.index for _, o in work.operations) * m.parameters.scalar_cycles * m.cycle
 
 
-def _arithmetic(work: Work, m: Machine) -> float:
-    """Cycles of the arithmetic of one step, permutations and scalar code included: they use the same units."""
-    cycles = _permutations(work.loads, work.lanes, m)
-    cycles += sum(o.uniform for _, o in work.operations) * m.parameters.scalar_cycles
-    for name, operations in work.operations:
-        instructions = max(1.0, work.lanes * BYTES[name] / m.vector_bytes)
-        cycles += instructions * _cycles(operations, m.parameters.of_type(name), name.startswith("f"))
-    return cycles
+def _arithmetic(
+    operations: Iterable[tuple[str, Operations]], loads: Sequence[Transfer], lanes: int, m: Machine
+) -> float:
+    """Cycles of the arithmetic of one step, permutations and scalar code included. Integers that become longer or
+    shorter are permuted, too. That is what fewer units do than add: their share of all units' time is added, and beside
+    the rest the others compute."""
+    p = m.parameters
+    permuted, other = _permutations(loads, lanes, m), 0.0
+    for name, o in operations:
+        registers, of, floats = max(1.0, lanes * BYTES[name] / m.vector_bytes), p.of_type(name), name.startswith("f")
+        other += o.uniform * p.scalar_cycles + registers * _cycles(o, of, fused=floats)
+        if floats:
+            other += registers * (o.convert * of.convert + o.narrow * of.narrow)
+        else:  # one instruction makes two registers one shorter
+            permuted += registers * o.convert * of.convert + max(1.0, registers / 2) * o.narrow * of.narrow
+    all_units = permuted * (min(1.0, p.i32.add / p.i32.convert) if p.i32.convert else 1.0)
+    return all_units + both(permuted - all_units, other)
+
+
+def both(cycles: float, others: float) -> float:
+    """Cycles of a step with two limits: where they are alike neither is reached."""
+    return float((cycles**3 + others**3) ** (1 / 3))
 
 
 def _permutations(loads: Sequence[Transfer], lanes: int, m: Machine) -> float:
@@ -255,7 +266,8 @@ def _pieces(t: Transfer, m: Machine) -> int:
 
 
 def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
-    """Cycles of the operations of one point, were it a vector. Products are fused with sums, of floats."""
+    """Cycles of the operations of one point, were it a vector, but for conversions. Products are fused with sums, of
+    floats."""
     add = o.add - min(o.add, o.multiply) if fused else o.add
     return (
         add * t.add
@@ -263,8 +275,6 @@ def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
         + o.divide * t.divide
         + o.divide_by_constant * t.divide_by_constant
         + o.select * t.select
-        + o.convert * t.convert
-        + o.narrow * t.narrow
         + o.function * t.function
     )
 
