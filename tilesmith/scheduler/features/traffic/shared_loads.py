@@ -17,7 +17,7 @@ Line: TypeAlias = tuple[tuple[str | None, float], ...]
 
 
 class _Elements(NamedTuple):
-    """What a stage reads of a producer in one step, by the numbers of its reads."""
+    """Elements of a producer that one read of a stage has in one step, with the number of the read."""
 
     stage: str
     read: int
