@@ -61,6 +61,7 @@ def test_an_observer_sees_every_pass() -> None:
         "distribute-scatters",
         "tabulate-weights",
         "narrow-integers",
+        "pair-terms",
         "interleave-channels",
         "split-separable",
         "fuse-outputs",

@@ -6,7 +6,7 @@ these are the same in all lanes, both are halves of one number.
 
 from __future__ import annotations
 
-from tilesmith.scheduler.features.operations.operation_counts import short_factors, terms
+from tilesmith.scheduler.analysis.short_products import short_factors, terms
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.builder import literal
 from tilesmith.scheduler.ir.loop.values import Value

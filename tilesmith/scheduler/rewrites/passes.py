@@ -32,6 +32,7 @@ from tilesmith.scheduler.rewrites.interleave_updates import interleaved_updates
 from tilesmith.scheduler.rewrites.join_scans import with_joined_scans
 from tilesmith.scheduler.rewrites.narrow_integers import narrowed
 from tilesmith.scheduler.rewrites.pack_operands import packed
+from tilesmith.scheduler.rewrites.pair_terms import with_paired_terms
 from tilesmith.scheduler.rewrites.place_shifts import with_quotients
 from tilesmith.scheduler.rewrites.promise_bounds import promised
 from tilesmith.scheduler.rewrites.propagate_boundaries import inherited
@@ -259,6 +260,13 @@ NORMALIZATION = (
         "what is computed of them, and stages that are not outputs, have as few bits as they need",
         "registers and caches hold twice as many elements of half the size",
         lambda p, _: narrowed(p),
+    ),
+    _pass(
+        "pair-terms",
+        "terms of long integer sums one by one; integers have the bits that they need",
+        "contractions of 16 bits have two products an iteration",
+        "machines multiply and add two by one instruction",
+        lambda p, _: _by_stage(p, with_paired_terms),
     ),
     _pass(
         "interleave-channels",

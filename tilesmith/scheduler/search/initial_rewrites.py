@@ -19,6 +19,7 @@ _TOLD = {
     "distribute-scatters": "functions for where data is written are computed before",
     "tabulate-weights": "what takes functions of few loops, and no data, is a table",
     "narrow-integers": "integers have the bits that their values need",
+    "pair-terms": "long sums of products of 16 bits have two an iteration",
     "interleave-channels": "channels lie side by side, as those of the images around",
 }
 """By rule what is told of it, before the stages that changed, or the new ones where there are."""

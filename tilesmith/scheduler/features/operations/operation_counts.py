@@ -14,6 +14,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.taco2019 import arithmetic_cost
 from tilesmith.scheduler.analysis.neighbour_sums import is_difference, neighbours, summed, summed_variable, total_type
 from tilesmith.scheduler.analysis.row_recurrences import RowRecurrence
+from tilesmith.scheduler.analysis.short_products import short_factors, terms
 from tilesmith.scheduler.analysis.stage_form import form
 from tilesmith.scheduler.analysis.stage_graph import all_parts, reductions
 from tilesmith.scheduler.features.operations.node_operations import (
@@ -49,7 +50,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT16, INT32
+from tilesmith.scheduler.ir.pipeline.types import INT32
 
 MOST_PLACES = 64
 """Places, by the remainders of theirs that a condition follows from, that are tried."""
@@ -461,43 +462,16 @@ def _sum_of_products(e: Expr, moving: Collection[int], n: float, counts: Tally) 
     if len(products) < 2:
         return []
     others = [t for t, parts in found if len(parts) < 2 or id(t) not in moving]
-    factors = [p for parts in products for p in parts if id(p) in moving]
+    factors = [p for parts in products for p in parts]
     pairs = (len(products) + 1) // 2
     amounts = {
         ("i16", "multiply"): 2 * pairs,
-        ("i32", "convert"): len(factors) / 2,
+        ("i32", "convert"): sum(id(p) in moving for p in factors) / 2,
         ("i32", "add"): pairs + len(others) - 1,
     }
     for key, amount in amounts.items():
         counts[key] = counts.get(key, 0) + n * amount
     return [*factors, *others]
-
-
-def terms(e: Expr) -> list[Expr]:
-    """The terms that an int32 is the sum of."""
-    if isinstance(e, Binary) and e.op == "+" and e.type == INT32:
-        return [*terms(e.left), *terms(e.right)]
-    return [e]
-
-
-def short_factors(e: Expr) -> tuple[Expr, ...]:
-    """Two factors of 16 bits that an int32 is the product of, or the one that it is; none where it is neither."""
-    if isinstance(e, Binary) and e.op == "*" and e.type == INT32:
-        both = (_short(e.left), _short(e.right))
-        return tuple(x for x in both if x is not None) if None not in both else ()
-    one = _short(e)
-    return () if one is None else (one,)
-
-
-def _short(e: Expr) -> Expr | None:
-    """The value of an int32 before its conversion, if it fits 16 bits and a sign."""
-    if isinstance(e, Const) and INT16.min <= e.value <= INT16.max:
-        return e
-    if isinstance(e, Cast) and e.type == INT32:
-        t = e.operand.type
-        if t.is_integer and (t.bits == 8 or t == INT16):
-            return e.operand
-    return None
 
 
 def _count_index(
