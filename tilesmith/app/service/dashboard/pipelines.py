@@ -75,7 +75,7 @@ def one(name: str, services: Services) -> HTMLResponse:
 def _document(services: Context, name: str, version: Version) -> str:
     """The document of a version; empty where it went with the schedules that had it."""
     if version.source != "request":
-        return services.pipelines.find(version.id).pipeline.document.decode()
+        return services.pipelines.find(version.id).identity.document.decode()
     schedule_id = history.schedule_with(services.db, name, version.id)
     return "" if schedule_id is None else services.schedules.kept(schedule_id, "pipeline.json").content.decode()
 
@@ -84,7 +84,7 @@ def newest_document(services: Context, name_or_id: str) -> str:
     """The document of a pipeline by id, or the newest version by name; ApiError `pipeline_not_found`."""
     versions = history.versions(services.db, services.pipelines.shipped, name_or_id)
     text = _document(services, name_or_id, versions[-1]) if versions else ""
-    return text or services.pipelines.find(name_or_id).pipeline.document.decode()
+    return text or services.pipelines.find(name_or_id).identity.document.decode()
 
 
 def _drawn(services: Context, text: str) -> tuple[str, Markup]:

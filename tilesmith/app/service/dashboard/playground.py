@@ -63,7 +63,7 @@ async def start(
         form = await asyncio.to_thread(services.schedules.kept, schedule, "pipeline.json")
         return await _page(services, Written(_written(json.loads(form.content))), twin=f"/v1/schedules/{schedule}")
     known = await asyncio.to_thread(services.pipelines.find, example)
-    text = shipped.text(known.pipeline.name) if known.shipped else _written(json.loads(known.pipeline.document))
+    text = shipped.text(known.identity.name) if known.shipped else _written(json.loads(known.identity.document))
     return await _page(services, Written(text), example=example, twin=f"/v1/pipelines/{example}")
 
 

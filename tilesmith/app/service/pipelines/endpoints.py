@@ -12,10 +12,11 @@ from fastapi.responses import JSONResponse
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Admin, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.named_documents import Known
 from tilesmith.app.service.paging import Paging, merged_page
 from tilesmith.app.service.pipelines import repository
 from tilesmith.app.service.pipelines.schemas import Pipeline, PipelineList, PipelineSummary
-from tilesmith.app.service.pipelines.service import Known
+from tilesmith.app.service.schedules.answers import PipelineIdentity
 from tilesmith.app.service.schedules.examples import BLUR
 from tilesmith.app.service.times import instant
 
@@ -106,8 +107,8 @@ def _stored(row: Any) -> PipelineSummary:
     )
 
 
-def _pipeline(known: Known) -> dict[str, Any]:
-    pipeline = known.pipeline
+def _pipeline(known: Known[PipelineIdentity]) -> dict[str, Any]:
+    pipeline = known.identity
     return {
         "id": pipeline.id,
         "name": pipeline.name,

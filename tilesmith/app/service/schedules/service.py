@@ -196,9 +196,9 @@ class Schedules:
         request, given = reading.request, reading.documents
         pipeline, strategy = given.get("pipeline"), given.get("strategy")
         if pipeline is None:
-            pipeline = self._pipelines.find(request.pipeline_id or "").pipeline.document
+            pipeline = self._pipelines.find(request.pipeline_id or "").identity.document
         if request.strategy_id:
-            strategy = self._strategies.find(request.strategy_id).strategy.document
+            strategy = self._strategies.find(request.strategy_id).identity.document
         if reading.platform is not None:
             platform = self._platforms.named_apart(reading.platform)
         else:

@@ -12,11 +12,12 @@ from fastapi.responses import JSONResponse
 from tilesmith.app.service.bodies import json_body
 from tilesmith.app.service.context import Admin, Read, Services, Submit
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.named_documents import Known
 from tilesmith.app.service.paging import Paging, merged_page
+from tilesmith.app.service.schedules.answers import StrategyIdentity
 from tilesmith.app.service.schedules.examples import ROWS
 from tilesmith.app.service.strategies import repository
 from tilesmith.app.service.strategies.schemas import Strategy, StrategyList, StrategySummary
-from tilesmith.app.service.strategies.service import Known
 from tilesmith.app.service.times import instant
 
 router = APIRouter(prefix="/v1/strategies", tags=["strategies"])
@@ -83,8 +84,8 @@ def _stored(row: Any) -> StrategySummary:
     )
 
 
-def _strategy(known: Known) -> dict[str, Any]:
-    strategy = known.strategy
+def _strategy(known: Known[StrategyIdentity]) -> dict[str, Any]:
+    strategy = known.identity
     return {
         "id": strategy.id,
         "name": strategy.name,
