@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 from support.machines import KIB, MIB, machine
-from support.small_pipelines import chain, pyramid
+from support.small_pipelines import F, chain, pipeline, pyramid, stage, x, y
 
 from tilesmith.cost_models import Ecm
 from tilesmith.platforms import Platform
@@ -206,6 +206,22 @@ def test_a_group_of_a_chain_is_joined_as_many_stages_at_once_as_the_one_before_i
     assert len(sizes) > 4
     assert len(set(sizes)) == 1
     assert len(search.planner.coarse) - len(roots.outputs) - 1 < len(roots.outputs) / 2
+
+
+@pytest.mark.parametrize(("inlined", "left"), [("", "mo"), ("p", "qmo")])
+def test_changes_that_pay_only_together_are_made_at_once(inlined: str, left: str) -> None:
+    a, p, q, m = map(F, ("input", "p", "q", "m"))
+    stages = [
+        stage("p", "xy", a(x, y) + a(x + 1, y)),
+        stage("q", "xy", a(x, y) * a(x + 1, y)),
+        stage("m", "xy", p(x, y) + p(x + 1, y) + q(x, y) * q(x + 1, y)),
+        stage("o", "xy", m(x, y) + m(x, y + 1)),
+    ]
+    search, roots = search_of(pipeline("together", stages, {"o": (1536, 2560)}))
+    apart, together = Partition(roots.outputs - {*inlined}, frozenset(inlined)), Partition(frozenset(left))
+    costs = {roots: 11.0, apart: 10.0, together: 8.0}
+    search.__dict__["cost"] = search.__dict__["worked_out"] = lambda partition, most=inf: costs.get(partition, 12.0)
+    assert search.best([roots]) == together
 
 
 def test_what_is_the_output_of_a_group_in_any_schedule_is_inlined_in_none() -> None:

@@ -8,6 +8,7 @@ and then joins and cuts groups as long as that pays; where every stage at root s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -79,9 +80,23 @@ class PartitionSearch:
         return first
 
     def _descended(self, found: Partition) -> Partition:
-        """The partition with every change that pays; joins along a chain of stages are tried several at once (see
-        `_Stride`)."""
+        """The partition with every change that pays, and with several at once where each of these steps gains more than
+        the model may be wrong by, worked out, too. Other such steps are not remembered: `near` has none of them."""
         self.planner.keep_kinds(self.segments(found))
+        gain = PARAMS.from_root_gain
+        while True:
+            found = self._stepped(found)
+            known, enough = dict(self.cuts), gain * self.cost(found)
+            leaps = (p for p in self._changed_at_once(found) if self.cost(p, enough) < enough)
+            leap = next((p for p in leaps if self.worked_out(p) < gain * self.worked_out(found)), None)
+            self.cuts = known
+            if leap is None:
+                return found
+            found = self.settled(leap)
+
+    def _stepped(self, found: Partition) -> Partition:
+        """The partition with every single change that pays; joins along a chain of stages are tried several at once
+        (see `_Stride`)."""
         limit = self.planner.planned + PARAMS.planned_stages_per_stage * len(self.facts.graph.stages)
         least = self.cost(found)
         while True:
@@ -103,6 +118,31 @@ class PartitionSearch:
                 del moves[: len(tried)]
             if found == before:
                 return found
+
+    def _changed_at_once(self, partition: Partition) -> Iterator[Partition]:
+        """The partition with changes that may pay only together: what is inline in one group only is computed as that
+        group does best; and from the outputs backwards all groups are joined that a group reads, as what they read
+        alike is read less often only where none of them is left."""
+        segments, producers = self.segments(partition), self.facts.graph.producers
+        free = [s.output for s in segments if s.output not in self.forced]
+        yield self._with_inlined_shared(partition)
+        for joined in dict.fromkeys(
+            tuple(name for name in free if any(name in producers[stage] for stage in segment.names))
+            for segment in reversed(segments)
+        ):
+            if len(joined) > 1 and not self.planner.expired():
+                together = reduce(self.moved, [Move("join", name) for name in joined], partition)
+                yield together
+                yield self._with_inlined_shared(together)
+
+    def _with_inlined_shared(self, partition: Partition) -> Partition:
+        """The partition without the inline stages that are in one group only: these are members like any other."""
+        groups = Counter(name for s in self.segments(partition) for name in s.names)
+        return self.settled(replace(partition, inlined=frozenset(n for n in partition.inlined if groups[n] > 1)))
+
+    def worked_out(self, partition: Partition) -> float:
+        """The cost of all groups with their best tile sizes and moves."""
+        return sum(plans[0].total for plans in self.plans(partition))
 
     def _is_along_chain(self, move: Move) -> bool:
         """True if a group is joined to its only reader."""
