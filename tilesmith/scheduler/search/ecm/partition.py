@@ -141,8 +141,8 @@ class PartitionSearch:
         return self.settled(replace(partition, inlined=frozenset(n for n in partition.inlined if groups[n] > 1)))
 
     def worked_out(self, partition: Partition) -> float:
-        """The cost of all groups with their best tile sizes and moves."""
-        return sum(plans[0].total for plans in self.plans(partition))
+        """The cost of all groups with their best tile sizes and moves; infinite where one of them cannot be."""
+        return sum(next((p.total for p in plans), inf) for plans in self.plans(partition))
 
     def _is_along_chain(self, move: Move) -> bool:
         """True if a group is joined to its only reader."""
