@@ -10,6 +10,7 @@ from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.loop_passes.bit_masks import masked
 from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.loop_passes.gather_pairing import paired
+from tilesmith.scheduler.loop_passes.held_sums import held
 from tilesmith.scheduler.loop_passes.index_names import named_indices
 from tilesmith.scheduler.loop_passes.index_set_splitting import split
 from tilesmith.scheduler.loop_passes.loop_unswitching import unswitched
@@ -30,6 +31,11 @@ def _legalize(program: Program) -> Program:
 
 def _mask(program: Program) -> Program:
     return replace(program, body=masked(program.body, program.strict)) if program.masks_are_bits else program
+
+
+def _hold(program: Program) -> Program:
+    # machines that have registers for masks have 32 for vectors: nothing is spilled there
+    return program if program.masks_are_bits else replace(program, body=held(program.body))
 
 
 def _prune(program: Program) -> Program:
@@ -95,6 +101,12 @@ PASSES = PassPipeline(
             "long windows along a row load a vector for each of their places",
             "some are permutations of two that are loaded anyway",
             _permute,
+        ),
+        Pass(
+            "hold-sums",
+            "long sums of integers are added in any order",
+            "what every few additions make is in a register before the next",
+            _hold,
         ),
         Pass(
             "name-indices",
