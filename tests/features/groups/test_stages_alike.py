@@ -72,9 +72,13 @@ def test_neighbours_of_other_extents_are_told_apart() -> None:
     assert len({but_for_names(facts, (name,)) for name in facts.graph.stages}) == 4
 
 
-def test_plans_of_layers_that_are_alike_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = layers(*(PRODUCT,) * 4)
-    one, two = (Segment(name, (name,)) for name in ("layer1", "layer2"))
+@pytest.mark.parametrize("names", [(("layer1",), ("layer2",)), (("layer2", "layer3"), ("layer4", "layer5"))])
+def test_plans_of_groups_that_are_alike_are_worked_out_once(
+    names: tuple[tuple[str, ...], tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blur = "{before}(x, c) + {before}(x, (c + 1) % 32)"
+    facts = layers(*(PRODUCT,) * 4) if len(names[0]) == 1 else layers(*(blur, PRODUCT) * 4)
+    one, two = (Segment(of[-1], of) for of in names)
 
     def planner() -> Planner:
         return Planner(facts, catalog.load("i7-6700"), Ecm(), False, lambda: False)
@@ -90,4 +94,4 @@ def test_plans_of_layers_that_are_alike_are_worked_out_once(monkeypatch: pytest.
     both.plans(one)
     assert both.plans(two) == apart.plans(two)
     assert both.finalise(both.plans(two)[0]).group == apart.finalise(apart.plans(two)[0]).group
-    assert searched == ["layer1", "layer2"], "the second by the planner that knows no other"
+    assert searched == [one.output, two.output], "the second by the planner that knows no other"

@@ -42,7 +42,7 @@ def but_for_names(facts: Facts, names: Sequence[str]) -> Hashable:
                 spans=_places(r.spans),
                 rough=_places(r.rough),
                 several=tuple((_places(spans), n) for spans, n in r.several),
-                offsets=frozenset(_offset(of, r.spans) for of in r.offsets),
+                offsets=_offsets(r.offsets, r.spans),
             )
             for r in own.reads
         )
@@ -57,6 +57,9 @@ def _places(spans: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple(s._replace(lo=0, hi=s.width) if fixed else s for s, fixed in zip(spans, still, strict=True))
 
 
-def _offset(of: tuple[int, ...], spans: tuple[Span, ...]) -> tuple[int, ...]:
-    """An offset from where such spans begin."""
-    return tuple(n - int(s.lo or 0) if s.var is None else n for n, s in zip(of, spans, strict=True))
+def _offsets(offsets: frozenset[tuple[int, ...]], spans: tuple[Span, ...]) -> frozenset[tuple[int, ...]]:
+    """Offsets from where such spans begin."""
+    begins = tuple(int(s.lo or 0) if s.var is None else 0 for s in spans)
+    if not any(begins):
+        return offsets
+    return frozenset(tuple(n - first for n, first in zip(of, begins, strict=True)) for of in offsets)

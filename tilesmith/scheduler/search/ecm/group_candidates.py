@@ -34,8 +34,8 @@ class Planner(Pricing):
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
     `further` is whether the plans of a segment that are `known` are more than the coarse ones. `asked` has the kinds of
-    shape of every segment whose cost was asked for, and `planned` counts their stages; `alike` has a stage alone for
-    each key of those that are the same but for names."""
+    shape of every segment whose cost was asked for, and `planned` counts their stages; `alike` has a segment for each
+    key of those that are the same but for names."""
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
@@ -271,22 +271,24 @@ class Planner(Pricing):
         return orders[0]
 
     def _worked_out(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
-        """The plans of a segment; those of a stage alone are the ones of another that is the same but for names."""
-        if len(segment.names) > 1 or segment in self.paper:
+        """The plans of a segment; those of another that is the same but for names, where there is one."""
+        if segment in self.paper:
             return self._sized(segment, further)
-        key = (but_for_names(self.facts, segment.names), further)
+        shared = tuple(name in segment.shared for name in segment.names)
+        key = (but_for_names(self.facts, segment.names), shared, self._asked(segment), further)
         other = self.alike.setdefault(key, segment)
         if other == segment:
             return self._sized(segment, further)
-        return tuple(self._as_of_other(segment, p) for p in self.known[other])
+        return tuple(self._as_of_other(segment, other, p) for p in self.known[other])
 
-    def _as_of_other(self, segment: Segment, plan: GroupCandidate) -> GroupCandidate:
-        """The plan of a stage alone for one that is the same but for names."""
+    def _as_of_other(self, segment: Segment, other: Segment, plan: GroupCandidate) -> GroupCandidate:
+        """The plan of another segment for one that is the same but for names."""
         members, sized = self._coarse_plans(segment)[0].members, plan.sized
         if sized is None or members is None:
             return self._at_root(segment)
-        of = sized.shape
-        shape = replace(structure_of(members, of.order, {}), stream=of.stream, prefetch=of.prefetch)
+        of, names = sized.shape, dict(zip(other.names, segment.names, strict=True))
+        choices = {names[name]: choice for name, choice in of.choices.items()}
+        shape = replace(structure_of(members, of.order, choices), stream=of.stream, prefetch=of.prefetch)
         return GroupCandidate(segment, plan.total, members, replace(sized, shape=shape), plan.kind)
 
     def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
