@@ -67,7 +67,7 @@ def _ordered(name: str, update: Update, strict: bool) -> Update:
 
 
 def _terms(e: Expr, function: str) -> Iterator[Expr]:
-    """What `min` or `max` is taken of, left to right."""
+    """Arguments of which `min` or `max` is taken, left to right."""
     if isinstance(e, Call) and e.function == function:
         for part in e.args:
             yield from _terms(part, function)

@@ -240,9 +240,9 @@ class Layers:
 
 
 class _PartOfRow(NamedTuple):
-    """What a row of a stage reads, but for its length: in so many `windows` rows of a producer, of elements of that
-    `size` that follow the row at a rate, as many more as a window has, or each at places of its own, `apart`; and `pad`
-    bytes that a row takes more, by whole lines."""
+    """Elements that a row of a stage reads, but for its length: in so many `windows` rows of a producer, of that `size`,
+    following the row at a rate, as many more as a window has, or each at places of its own, `apart`; and `pad` bytes
+    that a row takes more, by whole lines."""
 
     read: Read
     windows: float
@@ -258,7 +258,7 @@ def _known_parts(facts: Facts) -> dict[tuple[int, str | None], tuple[Read, list[
 
 
 def _parts_of_row(facts: Facts, read: Read, row: str | None) -> list[_PartOfRow]:
-    """What a row of a stage reads by one of its reads; by identity, as reads take long to hash."""
+    """Parts of a row of a stage that one of its reads reads; kept by identity, as reads take long to hash."""
     known, key = _known_parts(facts), (id(read), row)
     found = known.get(key)
     if found is None:
