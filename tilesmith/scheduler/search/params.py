@@ -24,7 +24,7 @@ class Params:
     from_root_most: float = 4.0
     """Times what is found: from every stage at root, where that costs more, the search does not begin anew."""
     from_root_gain: float = 0.95
-    """A partition found from there, or by several changes at once, is taken where it costs no more than this, relative
+    """A partition found from there, or by several joins at once, is taken where it costs no more than this, relative
     to what is found otherwise: what many groups cost at the edges of rows and of tiles the model knows least of."""
     alone_for_a_bound: int = 8
     """Stages alone that do the same for a point, and differ in size, of which one has a coarse plan to tell that all

@@ -240,9 +240,9 @@ class Layers:
 
 
 class _PartOfRow(NamedTuple):
-    """Elements that a row of a stage reads, but for its length: in so many `windows` rows of a producer, of that `size`,
-    following the row at a rate, as many more as a window has, or each at places of its own, `apart`; and `pad` bytes
-    that a row takes more, by whole lines."""
+    """Elements that a row of a stage reads, but for its length: in so many `windows` rows of a producer, of that
+    `size`, following the row at a rate, as many more as a window has, or each at places of its own, `apart`; and `pad`
+    bytes that a row takes more, by whole lines."""
 
     read: Read
     windows: float

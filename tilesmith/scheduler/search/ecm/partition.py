@@ -8,7 +8,6 @@ and then joins and cuts groups as long as that pays; where every stage at root s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -80,16 +79,17 @@ class PartitionSearch:
         return first
 
     def _descended(self, found: Partition) -> Partition:
-        """The partition with every change that pays, and with several at once where each of these steps gains more than
-        the model may be wrong by, worked out, too. Other such steps are not remembered: `near` has none of them."""
+        """The partition with every change that pays, and with several joins at once where each of these steps gains
+        more than the model may be wrong by, worked out, too. Other such steps are not remembered: `near` has none of
+        them."""
         self.planner.keep_kinds(self.segments(found))
         gain = PARAMS.from_root_gain
         while True:
             found = self._stepped(found)
-            known, enough = dict(self.cuts), gain * self.cost(found)
-            leaps = (p for p in self._changed_at_once(found) if self.cost(p, enough) < enough)
+            known, enough = dict(self.compared), gain * self.cost(found)
+            leaps = (p for p in self._joined_at_once(found) if self.cost(p, enough) < enough)
             leap = next((p for p in leaps if self.worked_out(p) < gain * self.worked_out(found)), None)
-            self.cuts = known
+            self.compared = known
             if leap is None:
                 return found
             found = self.settled(leap)
@@ -119,26 +119,17 @@ class PartitionSearch:
             if found == before:
                 return found
 
-    def _changed_at_once(self, partition: Partition) -> Iterator[Partition]:
-        """The partition with changes that may pay only together: what is inline in one group only is computed as that
-        group does best; and from the outputs backwards all groups are joined that a group reads, as what they read
-        alike is read less often only where none of them is left."""
+    def _joined_at_once(self, partition: Partition) -> Iterator[Partition]:
+        """The partition with all groups joined that a group reads, which may pay only together: what they read alike is
+        read less often only where none of them is left. From the outputs backwards."""
         segments, producers = self.segments(partition), self.facts.graph.producers
         free = [s.output for s in segments if s.output not in self.forced]
-        yield self._with_inlined_shared(partition)
         for joined in dict.fromkeys(
             tuple(name for name in free if any(name in producers[stage] for stage in segment.names))
             for segment in reversed(segments)
         ):
             if len(joined) > 1 and not self.planner.expired():
-                together = reduce(self.moved, [Move("join", name) for name in joined], partition)
-                yield together
-                yield self._with_inlined_shared(together)
-
-    def _with_inlined_shared(self, partition: Partition) -> Partition:
-        """The partition without the inline stages that are in one group only: these are members like any other."""
-        groups = Counter(name for s in self.segments(partition) for name in s.names)
-        return self.settled(replace(partition, inlined=frozenset(n for n in partition.inlined if groups[n] > 1)))
+                yield reduce(self.moved, [Move("join", name) for name in joined], partition)
 
     def worked_out(self, partition: Partition) -> float:
         """The cost of all groups with their best tile sizes and moves; infinite where one of them cannot be."""
