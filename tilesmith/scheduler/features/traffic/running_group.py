@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tilesmith.scheduler.features.groups.execution_mode import Run, Running
 from tilesmith.scheduler.features.operations.reduction_loops import long_reductions
-from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.features.traffic.cache_traffic import Traffic
 from tilesmith.scheduler.features.traffic.layer_conditions import Layers
-from tilesmith.scheduler.features.traffic.shared_loads import parts_loaded
 
 
 class RunningGroup:
@@ -26,14 +22,6 @@ class RunningGroup:
         self.one_loop = frozenset((*fused, counter.members.output)) if fused else frozenset[str]()
         """The stages that are computed vector by vector in one loop, if there are several."""
         self.layers = Layers(traffic, self.row, self.one_loop)
-        parts = self.layers.parts
-        self.parts = parts and parts_loaded(self.members, self.reads, running.stages, self.one_loop, parts)
-        """Parts of the reads of the stages in one loop that they load themselves, where that is not all."""
-
-    def loaded_reads(self, name: str) -> Iterator[tuple[Read, float]]:
-        """The reads of a stage, and the part of their elements that it loads itself."""
-        reads = self.reads[name].reads
-        return zip(reads, self.parts.get(name) or (1.0,) * len(reads), strict=True)
 
     def along_row(self, name: str, run: Run) -> str | None:
         """The dim of the output that a row of the stage follows."""

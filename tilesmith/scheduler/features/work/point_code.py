@@ -66,7 +66,7 @@ def point_code(group: RunningGroup, name: str, run: Run) -> Code:
     alike = _alike(group, name, run)
     blocks = tuple(group.layers.block(name, r, run) for r in reads.reads)
     flat = _is_flat(group, name, run)
-    key = (name, run, reads, places, group.parts.get(name), alike, blocks, flat)
+    key = (name, run, reads, places, group.layers.parts.get(name), alike, blocks, flat)
     found = known.get(key)
     if found is None:
         found = known[key] = _find_code(group, name, run, alike, flat)
@@ -118,14 +118,14 @@ def _find_code(group: RunningGroup, name: str, run: Run, alike: frozenset[str], 
     executed = [
         (n / vectors if p in alike else n, stages[p].typed) for p, n in reads.executed.items() if p not in repeated
     ]
-    if executed or reads.side_by_side > 1 or name in group.parts:
+    if executed or reads.side_by_side > 1 or name in group.layers.parts:
         inlined = {p: n for p, n in reads.executed.items() if p not in repeated | alike}
-        executed += done_once(members.facts, group.loaded_reads(name), {name: 1.0, **inlined})
+        executed += done_once(members.facts, group.layers.of_reads(name), {name: 1.0, **inlined})
     typed = together([(1, facts.typed), *executed]) if executed else facts.typed
     grouped = summed_producers(members.facts, name, reads.inlined)
     loads = tuple(
         t if part == 1.0 else t._replace(times=t.times * part)
-        for read, part in group.loaded_reads(name)
+        for read, part in group.layers.of_reads(name)
         for t in l1_transfers.loads(
             members,
             read,

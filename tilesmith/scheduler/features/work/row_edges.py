@@ -79,7 +79,7 @@ def edges_of_rows(group: RunningGroup, name: str, run: Run) -> Edges | None:
         return None
     in_loop = name in group.one_loop
     known = _known_edges(facts)
-    key = (name, run, reads, reads.side_by_side, in_loop, group.parts.get(name))
+    key = (name, run, reads, reads.side_by_side, in_loop, group.layers.parts.get(name))
     if key not in known:
         points, steps = _left(facts, name, reads, run)
         extent = facts.stages[name].extent(run.row)
@@ -258,7 +258,7 @@ def _edges(group: RunningGroup, name: str, run: Run, share: float, steps: float)
     alone, loads = point_alone(members, name, group.reads[name]), list[Transfer]()
     turned = frozenset().union(*(_clear(facts, n).turned for n in alone.with_inlined(name)))
     blocks, rates = _blocks(facts, name, alone, run).read, _rates(facts, name, alone, run)
-    part_of = {read.producer: part for read, part in group.loaded_reads(name)}
+    part_of = {read.producer: part for read, part in group.layers.of_reads(name)}
     parts_of_reads = [(read, part_of[read.producer]) for read in alone.reads]
     for read, part in parts_of_reads:
         for t in l1_transfers.loads(members, read, run, group.registers, 1):

@@ -98,16 +98,7 @@ def _of_stage(group: RunningGroup, counts: StageCounts) -> StageCounts:
     run = group.running.stages[name]
     made = tuple((counter.made.get(r.producer), r.producer in group.registers) for r in counter.reads[name].reads)
     streamed = group.running.stream and name == counter.members.output
-    key = (
-        "work",
-        counter.keys[name],
-        run,
-        group.row,
-        streamed,
-        made,
-        group.layers.parts.get(name),
-        group.parts.get(name),
-    )
+    key = ("work", counter.keys[name], run, group.row, streamed, made, group.layers.parts.get(name))
     found: StageCounts | None = counter.known.get(key)
     if found is None:
         found = counts._replace(loads=(), work=_work(group, name, run, counts.points, streamed))
