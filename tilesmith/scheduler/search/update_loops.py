@@ -17,11 +17,12 @@ from tilesmith.scheduler.analysis.update_sweeps import shared_sweep
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT
 from tilesmith.scheduler.features.operations.dependence_chains import carried_by
 from tilesmith.scheduler.features.operations.operation_counts import NO_REDUCTIONS, total, update_operations
+from tilesmith.scheduler.features.operations.reduction_loops import is_written_out
 from tilesmith.scheduler.features.pipeline.flat_rows import flat_update
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.pipeline.update_facts import UpdateFacts
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Var, variables_of, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Reduce, Var, free_variables, variables_of, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 from tilesmith.scheduler.search.params import PARAMS
@@ -147,9 +148,23 @@ class _Chosen:
         if threads > 1 and arithmetic(found) >= self.facts.core.balance.fork_operations:
             order, parallel = self._threaded(order, vector, lanes, threads)
         chosen = UpdateLoops(order, None if vector is None else Vector(vector, lanes), parallel)
-        if vector is None or self._may_be_lanes(order, vector, lanes) or self._along_recurrence(chosen):
+        if vector is None or self._along_recurrence(chosen):
             return chosen
+        if self._may_be_lanes(order, vector, lanes):
+            return UpdateLoops(order, Vector(vector, self._side_by_side(order, vector, lanes)), parallel)
         return UpdateLoops(order, None, parallel)
+
+    def _side_by_side(self, order: tuple[str, ...], vector: str, lanes: int) -> int:
+        """Lanes of several registers where the value has a long reduction, in whose loop each sum waits for the one
+        before: as many as a value may be in, and as leave no more of the row alone than one does. Else `lanes`."""
+        parts = [e for value in self.update.values for e in walk(value) if isinstance(e, Reduce)]
+        if not any(vector in free_variables(e) and not is_written_out(e) for e in parts):
+            return lanes
+        vectors, most = self.found.trips(vector) // lanes, self.platform.vector_unit.widest_bytes
+        wider = lanes
+        while 2 * wider * self.computed_bytes <= most and vectors * lanes % (2 * wider) == 0:
+            wider *= 2
+        return wider if self._may_be_lanes(order, vector, wider) else lanes
 
     def _is_permuted(self) -> bool:
         """True if an instruction takes elements of the stage from any lane, as blocks that are transposed need."""
