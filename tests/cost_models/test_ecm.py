@@ -256,6 +256,7 @@ def test_passes_load_what_they_read_of_others_and_wait_for_chains() -> None:
 
     assert total(latency=10_000.0) - total() == pytest.approx(1e5 * 1e-3 * (5000 - 50), rel=0.02)
     assert total(latency=20.0) == pytest.approx(total(), rel=0.01)
+    assert total(chain=200.0) - total() == pytest.approx(1e5 * 1e-3 * (200 - 50), rel=0.02)
     gathered, aligned = (total(transfers=(Transfer(way, 4, 300.0),)) for way in ("gathered", "aligned"))
     assert gathered > 2 * aligned > 2 * total()
     assert total(transfers=(Transfer("shuffled", 4, 300.0),)) > total()

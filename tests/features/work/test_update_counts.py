@@ -133,6 +133,24 @@ def test_updates_alone_are_charged_for_what_only_they_read() -> None:
     assert dict(update.operations)["f32"].multiply == pytest.approx(64)
 
 
+@pytest.mark.parametrize("read", ["0.0", "s(0, i)"])
+def test_updates_wait_for_their_own_chains_whatever_the_values_read(read: str) -> None:
+    """The terms of a sum in an update wait for each other in each iteration."""
+    of = load_text(
+        ATTENTION.replace("dims: [i]", "dims: [i, e]")
+        .replace("'0.0'", read)
+        .replace("{j: [0, 8], e: [0, 32]}, at: [i]", "{k: [0, 64], r: [1, 31]}, at: [k, r]")
+        .replace("n(i) + abs(s(j, i)) * o(e, i)", "s(0, k) + sum(s(j, k) * n(j, r - 1) for j in range(0, 64))")
+        .replace("n: [[0, 512]]", "n: [[0, 512], [0, 32]]")
+    )
+    group = Group("n", ("i.inner", "e.inner"), (), None, Vector("i", 8), (), (), (UpdateLoops(("k", "r")),))
+    (counts,) = counts_of(rewrite(of, Schedule("attention", "hand", (group,))), catalog.load("i7-6700"))
+    work = counts.stages[-1].work
+    assert work is not None
+    (update,) = work.passes
+    assert update.latency > 64 * ORDINARY.latency_cycles.float_sum
+
+
 def test_a_dim_that_is_not_pure_is_computed_whole_every_time() -> None:
     facts = gather(scans())
     members = members_of(facts, "out", facts.graph.stages)

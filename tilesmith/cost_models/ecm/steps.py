@@ -124,7 +124,7 @@ def pass_cycles(p: Pass, m: Machine) -> float:
         arithmetic += vectors * ((log2(p.lanes) + 1) * (of.shuffle_cycles + once) + once)
     loaded = vectors * (p.loads - p.gathered) * of.load_cycles + p.gathered * p.lanes * _gathered(p.size, m)
     loaded += sum(_load(t, p.lanes, m) for t in p.transfers)
-    return max(arithmetic, loaded + vectors * of.store_cycles, p.chain if p.joined else 0.0)
+    return max(arithmetic, loaded + vectors * of.store_cycles, p.chain)
 
 
 def pass_instructions(p: Pass, m: Machine) -> float:

@@ -105,8 +105,10 @@ def _with_transfers(group: RunningGroup, name: str, n: int, own: Pass, run: Run,
     """A pass with what it loads of others, of that of a point its share; where values read others, it counts as theirs.
     A scan along rows has blocks of it transposed."""
     facts, reading = group.facts, reading_updates(group, name)
+    update = facts.definitions[name].updates[n]
+    whole, after = chain_of(update.values, facts.core.latency_cycles, trips=facts.estimates.trips)
     if n not in reading or -1 in reading:
-        return own
+        return own._replace(latency=whole)
     along = run._replace(row=None if vector is None else vector.dim, lanes=own.lanes)
 
     def block(read: Read) -> int:
@@ -116,7 +118,6 @@ def _with_transfers(group: RunningGroup, name: str, n: int, own: Pass, run: Run,
 
     members, registers, share = group.members, group.registers, _share(group, name, reading)
     moved = (t for r in group.reads[name].reads for t in l1_transfers.loads(members, r, along, registers, block(r)))
-    whole, after = chain_of(facts.definitions[name].updates[n].values, facts.core.latency_cycles)
     return own._replace(
         loads=facts.stages[name].updates[n].own,
         gathered=0.0,
