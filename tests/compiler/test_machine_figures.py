@@ -173,6 +173,7 @@ OF = {
         scheduler/rewrites/initial_values: LARGEST_VALUE
         scheduler/rewrites/inline_stage: MOST_DIMS
         scheduler/rewrites/propagate_boundaries: FAR
+        scheduler/rewrites/recurrence_order: _FEWEST
         scheduler/rewrites/rfactor: MOST_PARTS
         scheduler/rewrites/specialize_scans: MOST_LEVELS MOST_STAGES MOST_TERMS MOST_TERMS_IN_ALL BLOCK MOST_TABLE_TERMS
         scheduler/rewrites/symmetric_pairs: MOST_COMPARED
