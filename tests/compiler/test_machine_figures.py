@@ -172,6 +172,7 @@ OF = {
         scheduler/rewrites/fuse_outputs: MOST MOST_PARTS
         scheduler/rewrites/initial_values: LARGEST_VALUE
         scheduler/rewrites/inline_stage: MOST_DIMS
+        scheduler/rewrites/pair_terms: FEWEST_TERMS
         scheduler/rewrites/propagate_boundaries: FAR
         scheduler/rewrites/recurrence_order: _FEWEST
         scheduler/rewrites/rfactor: MOST_PARTS
