@@ -100,7 +100,7 @@ def test_agreement_of_floats_is_relative_to_the_largest() -> None:
 
 
 def test_floats_may_choose_otherwise_in_fewer_places_than_a_column_has() -> None:
-    """Where integers are made of floats; a column at an edge is a defect."""
+    """Integers that are made of floats may differ at few places; a column at an edge is a defect."""
     a = np.zeros((3, 40, 500), np.uint8)
     few, column = a.copy(), a.copy()
     few[1, 7, :39], column[0, :, 0] = 200, 200

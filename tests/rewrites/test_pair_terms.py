@@ -80,7 +80,7 @@ def test_other_sums_stay(value: str, types: tuple[str, str]) -> None:
 
 
 def test_windows_are_paired_along_channels() -> None:
-    """Of an odd number of channels the last one is a sum of its own, of windows."""
+    """The last of an odd number of channels is a sum of its own, of windows."""
     value = "sum(int32(a(r, y + p)) * int32(b(x + p, r)) for r in range({}) for p in range(3))"
     assert trips(product(value.format(64), ("uint8", "int8"))) == [(32, 3)]
     assert trips(product(value.format(65), ("uint8", "int8"))) == [(32, 3)]

@@ -12,7 +12,7 @@ from tilesmith.scheduler.ir.pipeline.printer import to_text
 from tilesmith.scheduler.rewrites.passes import normalise
 
 CLAMPED = "a(clamp(r, a.min.x, a.min.x + a.extent.x - 1), clamp(s, a.min.y, a.min.y + a.extent.y - 1))"
-"""What is read of the input, in normal form."""
+"""The input as the recurrences below read it, in normal form."""
 
 
 def scan(value: str, type: str = "float32") -> Pipeline:
@@ -75,12 +75,12 @@ def test_the_latest_is_added_last(written: str, found: str) -> None:
     ],
 )
 def test_the_latest_of_an_extreme_of_integers_comes_last(written: str, found: str, strict: bool) -> None:
-    """Of two terms the order does not matter."""
+    """Two terms keep their order, which does not matter."""
     assert ordered(written, strict, "int32").replace(CLAMPED, "a(r, s)") == found
 
 
 def test_extremes_of_floats_are_as_written() -> None:
-    """What a NaN makes of them depends on the order."""
+    """Floats keep their order: what a NaN makes of an extreme depends on it."""
     written = "max(out(r - 1, s), max(out(r, s - 1), a(r, s)))"
     assert ordered(written).replace(CLAMPED, "a(r, s)") == written
 
