@@ -35,6 +35,27 @@ def test_reductions_along_memory_are_cut_where_points_are_none(dims: list[str], 
     assert any(f.interleaved for f in factors) == cut
 
 
+@pytest.mark.parametrize(("width", "height", "cut"), [(56, 28, True), (24, 64, False), (56, 2, False)])
+def test_means_of_short_rows_are_cut_where_the_plane_is_long(width: int, height: int, cut: bool) -> None:
+    """Rows of two vectors and more, each with a rest that is summed by itself."""
+    document = {
+        "format": 1,
+        "name": "pool",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y", "c"]}],
+        "stages": [
+            {
+                "name": "mean",
+                "dims": ["c"],
+                "value": f"sum(a(p, q, c) for p in range({width}) for q in range({height})) / {width * height}.0",
+            }
+        ],
+        "outputs": ["mean"],
+        "estimates": {"mean": [[0, 4096]]},
+    }
+    factors = autoschedule(load(document), machine()).schedule.factors
+    assert any(f.interleaved for f in factors) == cut
+
+
 @pytest.mark.parametrize(
     ("value", "row"),
     [

@@ -156,6 +156,8 @@ class Params:
     rfactor_terms_per_lane: int = 8
     """Terms that each lane of an interleaved reduction has at least: what is joined at the end is little beside
     them."""
+    rfactor_rounds: int = 2
+    """Terms that it has at least of each row: more are in vectors than are left of a row."""
     rfactor_work_share: int = 4
     """The work of a reduction is at least so many times that of setting up and joining its parts."""
     separation_kept_operations: int = 1

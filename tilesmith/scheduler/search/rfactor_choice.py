@@ -217,7 +217,8 @@ class _Choice:
         )
 
     def _along_memory(self, reduction: Reduce | Update, lanes: int) -> RVar | None:
-        """The variable of the domain that most accesses' fastest index goes along, where it is long enough."""
+        """The variable of the domain that most accesses' fastest index goes along, where it and the domain are long
+        enough."""
         storages = {s.name: (s.dims, s.storage) for s in self.pipeline.stages}
         storages |= {i.name: (i.dims, i.storage) for i in self.pipeline.inputs}
         body: tuple[Expr, ...] = (reduction.body,) if isinstance(reduction, Reduce) else reduction.values
@@ -229,7 +230,8 @@ class _Choice:
                 for v in variables_of(fastest) & counted.keys():
                     counted[v] += 1
         best = max(reduction.domain, key=lambda r: counted[r.name])
-        long = self.facts.estimates.trips(best) >= PARAMS.rfactor_terms_per_lane * lanes
+        row, terms = (prod(map(self.facts.estimates.trips, of)) for of in ((best,), reduction.domain))
+        long = row >= PARAMS.rfactor_rounds * lanes and terms >= PARAMS.rfactor_terms_per_lane * lanes
         return best if counted[best.name] and long else None
 
     def _cut(self, stage: str, number: int, variable: str, parts: int, interleaved: bool, row: int = 1) -> str | None:
