@@ -67,9 +67,17 @@ def source_for(pipeline: Pipeline, vector_bytes: int) -> CSource:
     return source_of(pipeline, Schedule("order", "by hand", groups), machine(vector_bytes=vector_bytes))
 
 
-@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("type_", sorted({type_ for type_, _ in VALUES.values()}))
-def test_values(type_: str, vector_bytes: int) -> None:
+SIZES = (16, 32, 64)
+TYPES = sorted({type_ for type_, _ in VALUES.values()})
+BUILDS = (("gcc", ("-O0",)), ("gcc", ("-O1",)), ("clang", ("-O1",)))
+"""Compilers with flags, each of which has every size of registers and every type."""
+
+
+@pytest.mark.parametrize(
+    ("type_", "vector_bytes", "compiler", "flags"),
+    [(t, size, *BUILDS[(k + j) % len(BUILDS)]) for k, t in enumerate(TYPES) for j, size in enumerate(SIZES)],
+)
+def test_values(type_: str, vector_bytes: int, compiler: str, flags: tuple[str, ...]) -> None:
     names = [name for name, (of, _) in VALUES.items() if of == type_]
     pipeline = pipeline_of(*names)
     source, t = source_for(pipeline, vector_bytes), pipeline.inputs[0].type
@@ -77,12 +85,11 @@ def test_values(type_: str, vector_bytes: int) -> None:
     array = rng.integers(t.min, t.max, (HEIGHT, WIDTH + 8), t.numpy, endpoint=True)
     regions = dict.fromkeys(pipeline.outputs, ((0, WIDTH), (0, HEIGHT)))
     expected = interpreted(pipeline, {"image": Image(array, (0, 0))}, {}, regions)
-    for compiler, flags in (("gcc", ("-O0",)), ("gcc", ("-O2",)), ("clang", ("-O1",))):
-        outs = [np.zeros_like(expected[o][0]) for o in pipeline.outputs]
-        library = build(source, flags, compiler, vector_bytes)
-        assert invoke(library, source, [view(array, (0, 0)), *(view(out, (0, 0)) for out in outs)]) == 0
-        for name, output, out in zip(names, pipeline.outputs, outs, strict=True):
-            np.testing.assert_array_equal(out, expected[output][0], err_msg=name)
+    outs = [np.zeros_like(expected[o][0]) for o in pipeline.outputs]
+    library = build(source, flags, compiler, vector_bytes)
+    assert invoke(library, source, [view(array, (0, 0)), *(view(out, (0, 0)) for out in outs)]) == 0
+    for name, output, out in zip(names, pipeline.outputs, outs, strict=True):
+        np.testing.assert_array_equal(out, expected[output][0], err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["floats", "pairs", "turned", "floats of words", "signed low bits", "two lengths"])

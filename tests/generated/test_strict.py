@@ -18,7 +18,7 @@ from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.schedule.schedule import Schedule
 from tilesmith.scheduler.search import root_schedule
 
-FLAGS = ("-O2",)
+FLAGS = ("-O1",)
 
 
 def bits(name: str, schedule: Schedule, flags: tuple[str, ...] = FLAGS) -> list[bytes]:

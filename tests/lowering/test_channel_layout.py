@@ -7,6 +7,7 @@ import pytest
 from support.interpreted import interpreted
 from support.machines import here, machine
 from support.native import build, call, source_of
+from support.vectors import FLAGS
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image
@@ -16,7 +17,6 @@ from tilesmith.scheduler.rewrites.passes import rewrite
 
 pytestmark = pytest.mark.slow
 
-FLAGS = {"gcc": ("-O2",), "clang": ("-O1",)}
 AT = "clamp(int32(i(x)) + y, -1, 40), clamp(int32(i(x + 1)), -3, 20)"
 
 
