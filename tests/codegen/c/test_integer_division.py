@@ -130,7 +130,8 @@ def test_quotients_and_remainders(size: int, flags: tuple[str, ...], compiler: s
         *RELAXED,
         *WARNINGS,
         *FLAGS[compiler],
-        *(flags or ("-march=native",)),
+        "-march=native",
+        *flags,
         source,
     ]
     done = subprocess.run([*map(str, built), "-o", str(made), "-lm"], capture_output=True, text=True, check=False)
