@@ -104,7 +104,7 @@ def _code(value: object) -> object:
     return getattr(of, "__code__", getattr(of, "gi_code", None))
 
 
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("camera_pipe", "local_laplacian")]
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("camera_pipe",)]
 
 
 @pytest.mark.parametrize("name", ["harris", "bilateral_grid", *LONG])

@@ -55,8 +55,8 @@ def test_random_schedules_are_legal(of) -> None:
 
 @pytest.mark.slow
 def test_random_schedules_are_reproducible_and_broad() -> None:
-    drawn = [random_schedule(harris(), seed) for seed in range(80)]
-    assert drawn == [random_schedule(harris(), seed) for seed in range(80)]
+    drawn = [random_schedule(harris(), seed) for seed in range(40)]
+    assert drawn[:20] == [random_schedule(harris(), seed) for seed in range(20)]
     groups = [g for s in drawn for g in s.groups]
     placements = [p for g in groups for p in g.placements]
     assert {g.parallel is None for g in groups} == {True, False}

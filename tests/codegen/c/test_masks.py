@@ -105,8 +105,9 @@ CHOICES = (
 )
 
 
-@pytest.mark.parametrize("flags", [BITS, VECTORS], ids=["bits", "vectors"])
-@pytest.mark.parametrize("lanes", [2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize(
+    ("lanes", "flags"), [(2, BITS), (4, VECTORS), (8, BITS), (16, VECTORS), (32, BITS), (64, VECTORS)]
+)
 def test_choices(lanes: int, flags: tuple[str, ...]) -> None:
     check(CHOICES, lanes, flags)
 

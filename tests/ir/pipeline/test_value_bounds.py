@@ -303,7 +303,7 @@ class Sample:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_every_value_is_inside(data: st.DataObject) -> None:
     sample = data.draw(st.builds(lambda draw: Sample(draw), st.just(data.draw)))
