@@ -36,10 +36,8 @@ INLINE $F $pick($I mask, $F a, $F b) {
 _TO_I32 = """\
 /* Truncated; out of range the nearest value, NaN is 0. */
 INLINE $I $to_i32($F a) {
-#if $avx512
-    /* what is out of range becomes INT32_MIN, the inverse of INT32_MAX */
-    const $I zero = {0}, over = a >= ($F){0} + 0x1p31f;
-    return __builtin_ia32_cvttps2dq512_mask(a, zero, __builtin_ia32_cmpps512_mask(a, a, 7, -1, 4), 4) ^ over;
+#if $truncates
+$truncated
 #else
     const $F zero = {0}, most = zero + 0x1.fffffep30f, least = zero - 0x1p31f;
     const $I over = a > most;
@@ -238,6 +236,7 @@ def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:
     if t.bits >= 32:
         fused, product = _fused_product(t, size) if x86 else neon.fused_product(t, size) or _NONE
         beyond, lane = _found_beyond(t, size) if x86 else neon.FOUND_BEYOND.get(size, _NONE)
+    truncates, truncated = _truncated(size) if x86 else neon.TRUNCATED.get(size, _NONE)
     widens, widened = _widened(t, lanes) if x86 else neon.widened(t, lanes) or _NONE
     converted = f"__builtin_convertvector(a, {vector('float', 64, lanes)})"
     if t.name == "uint32":
@@ -250,11 +249,33 @@ def words(t: ScalarType, lanes: int, architecture: str) -> dict[str, str]:
         "counts": beyond,
         "found_beyond": lane.replace("$F", own),
         "every_beyond": " | ".join(f"beyond[{n}]" for n in range(lanes)),
+        "truncates": truncates,
+        "truncated": truncated.replace("$F", own).replace("$I", vector("int", 32, lanes)),
         "widens": widens,
         "widened": widened,
         "converted": converted,
         "largest": f"INT{t.bits}_MAX",
     }
+
+
+_TRUNCATED = """\
+    /* what is out of range becomes INT32_MIN, the inverse of INT32_MAX */
+    const $I over = a >= ($F){0} + 0x1p31f;
+    return (@ ^ over) & (a == a);"""
+_TRUNCATED_512 = """\
+    /* what is out of range becomes INT32_MIN, the inverse of INT32_MAX */
+    const $I zero = {0}, over = a >= ($F){0} + 0x1p31f;
+    return __builtin_ia32_cvttps2dq512_mask(a, zero, __builtin_ia32_cmpps512_mask(a, a, 7, -1, 4), 4) ^ over;"""
+
+
+def _truncated(size: int) -> tuple[str, str]:
+    """The instruction from float32 to int32: statements with its value, also of numbers beyond the range of int32."""
+    if size == 64:
+        return "defined __AVX512F__", _TRUNCATED_512
+    if size not in (16, 32):
+        return _NONE
+    where, name = ("__AVX__", "cvttps2dq256") if size == 32 else ("__SSE2__", "cvttps2dq")
+    return f"defined {where}", _TRUNCATED.replace("@", f"__builtin_ia32_{name}(a)")
 
 
 def _widened(t: ScalarType, lanes: int) -> tuple[str, str]:

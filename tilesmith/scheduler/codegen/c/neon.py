@@ -29,6 +29,7 @@ _REGISTERS = (8, 16)
 """Bytes: half a register, and a whole one."""
 
 FOUND_BEYOND = {16: (f"defined {MACRO}", "vmaxvq_u32((uint32x4_t)(size > limit))")}
+TRUNCATED = {16: (f"defined {MACRO}", "    return ($I)vcvtq_s32_f32((float32x4_t)a);")}
 """Instructions of floats, as `elementary_functions` has them."""
 
 
