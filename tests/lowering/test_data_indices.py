@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy as np
 import pytest
-from support.machines import here
-from support.native import build, call, source_of
+from support.machines import here, machine
+from support.native import Buffer, build, call, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
@@ -97,3 +98,44 @@ def test_places_that_data_says(inside: bool) -> None:
     expected = interpret(pipeline, inputs, {}, regions)
     for output, (index, _) in zip(outputs, PLACES, strict=True):
         np.testing.assert_array_equal(got[output][0], expected[output][0], err_msg=index)
+
+
+@pytest.mark.parametrize("stride", [16, 1 << 26, -16, -(1 << 26)], ids=["near", "far", "near, up", "far, up"])
+def test_places_in_images_of_any_span(stride: int) -> None:
+    """Offsets of more than 32 bits are those of points; places far from 0, floats that are no integer."""
+    low = "clamp(int32(at(x)), f.min.x, f.min.x + f.extent.x - 1)"
+    row = "clamp(int32(at(x) * 3.0) - 17, f.min.y, f.min.y + f.extent.y - 1)"
+    document = {
+        "format": 1,
+        "name": "spans",
+        "inputs": [
+            {"name": "f", "type": "uint8", "dims": ["x", "y"]},
+            {"name": "at", "type": "float32", "dims": ["x"]},
+        ],
+        "stages": [{"name": "out", "dims": ["x"], "value": f"f({low}, {row})"}],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, N]], "f": [[0, 16], [0, 40]]},
+    }
+    pipeline = load(document)
+    group = Group("out", ("x.inner",), (), None, Vector("x", 8), (), ())
+    source = source_of(pipeline, Schedule("spans", "hand", (group,)), machine(vector_bytes=32))
+    assert "ts_lanes0" in str(source)
+    rng = np.random.default_rng(0)
+    at = rng.uniform(-60, 60, N).astype(np.float32)
+    at[:6] = np.nan, np.inf, -np.inf, 2.0**31, -(2.0**31), 2.0**40
+    memory = np.zeros(39 * abs(stride) + 16, np.uint8)  # pages that nobody touches are no memory
+    begin = 0 if stride > 0 else 39 * abs(stride)
+    image = rng.integers(0, 256, (40, 16), np.uint8)
+    for y, values in enumerate(image):
+        memory[begin + y * stride :][:16] = values
+    out = np.zeros(N, np.uint8)
+    images = [
+        Buffer(memory.ctypes.data + begin, 2, (-5, -20), (16, 40), (1, stride)),
+        Buffer(at.ctypes.data, 1, (0,), (N,), (1,)),
+        Buffer(out.ctypes.data, 1, (0,), (N,), (1,)),
+    ]
+    call_of = getattr(build(source, vector_bytes=32), source.entry)
+    assert call_of(*map(ctypes.byref, images)) == 0
+    inputs = {"f": Image(image, (-5, -20)), "at": Image(at, (0,))}
+    expected = interpret(pipeline, inputs, {}, {"out": ((0, N),)})["out"][0]
+    np.testing.assert_array_equal(out, expected)

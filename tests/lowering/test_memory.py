@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.lowered import buffer, evaluated, pipeline
+from support.lowered import body, buffer, evaluated, group, pipeline
 from support.lowered_values import execute_body
 from support.planes import X, Y, open_row, planes, statements
 
@@ -232,3 +232,21 @@ def test_lanes_apart_are_stored_one_by_one() -> None:
 def test_rings_are_written_by_the_remainder() -> None:
     assert stored((Lane(X, (0, 1)), Lane(Y + 2)), [1, 2], ring=4) == {(2, 1): 1, (3, 1): 2}
     assert stored((Lane(X), Lane(Y)), [9], ring=2) == {(2, 1): 9}
+
+
+def test_places_in_several_rows_are_offsets_of_32_bits_where_the_image_spans_no_more() -> None:
+    """Vectors rely on the span, which is asked ahead of the row."""
+    at = "clamp(int32(f(x, y)), 0, 63)"
+    text = body(pipeline(f"f({at}, {at}) + f({at} + 1, {at})", dims=("x", "y")), (group("x.inner y.inner"),))
+    peel = next(line for line in text.splitlines() if "peel" in line)
+    gathers = [line for line in text.splitlines() if "= gather " in line and "x8" in line]
+    assert len(gathers) == 2
+    assert all(line.split(" : ")[0].endswith("narrow") for line in gathers), text
+    assert ".extent.y" in peel.split("given")[1]
+
+
+def test_places_in_one_row_rely_on_nothing() -> None:
+    text = body(pipeline("f(clamp(int32(f(x)), 0, 63))"), (group("x.inner"),))
+    assert "gather" in text
+    assert "narrow" not in text
+    assert "given" not in text

@@ -76,7 +76,7 @@ def _block(statements: Body, rows: Rows) -> Body:
                 rows.setdefault(s.buffer.pointer, (s.buffer, const(0)))  # the first row has no pointer of its own
             case Define(result=r, op=Gather() as gather) if _may_pair(r) and gather.row in rows:
                 buffer, offset = rows[gather.row]
-                kind = (gather.offsets, r.type, r.lanes)
+                kind = (gather.offsets, gather.narrow, r.type, r.lanes)
                 before = left.pop((buffer.pointer, offset - 1, kind), None)
                 if before is None:
                     left[buffer.pointer, offset, kind] = n
@@ -136,7 +136,7 @@ def _may_be_four(r: Value, gather: Gather) -> bool:
 def _halves(r: Value, gather: Gather) -> tuple[list[Define], list[Shuffle]]:
     """Vectors of pairs, each of half of the lanes of `r`: of these the even lanes are `r`, the odd ones the next."""
     pairs, more = (replace(r, name=f"{r.name}_{half}") for half in ("pairs", "more"))
-    made = [Define(h, GatherPairs(gather.row, gather.offsets, n)) for n, h in enumerate((pairs, more))]
+    made = [Define(h, GatherPairs(gather.row, gather.offsets, n, gather.narrow)) for n, h in enumerate((pairs, more))]
     return made, [Shuffle(pairs, more, tuple(range(first, 2 * r.lanes, 2))) for first in (0, 1)]
 
 

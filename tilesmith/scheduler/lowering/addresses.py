@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tilesmith.scheduler.ir.index import Index, const, modulo, multiply
+from tilesmith.scheduler.ir.index import Index, const, maximum, modulo, multiply
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
+from tilesmith.scheduler.ir.pipeline.types import INT32
+
+NEAR = 16
+"""Steps that move the pointer, not the offsets of lanes: what vectors read beside each other has the same offsets."""
 
 
 def _coordinate(buffer: Buffer, d: int, at: Index) -> Index:
@@ -63,6 +67,34 @@ def lane_offsets(
         offset = offset + offset_along(b, buffer, d, lane.base)
         if d in moving:
             gathered.append(LaneOffset(Lane(const(0), lane.pattern, lane.vector), stride, const(0), None))
+    return b.row(buffer, offset), tuple(gathered)
+
+
+def narrow_offsets(
+    b: Builder, buffer: Buffer, lanes: tuple[Lane, ...], moving: frozenset[int]
+) -> tuple[Pointer, tuple[LaneOffset, ...]] | None:
+    """As `lane_offsets`, where vectors say the places in several rows, and the sum of the offsets of each lane has 32
+    bits: a few steps move the pointer. None of what is in one row, or in a ring, and where vectors may not
+    rely on that."""
+    told = [(d, lanes[d]) for d in sorted(moving)]
+    one_row = all(buffer.stride[d] == const(1) for d in moving)
+    if one_row or not b.narrow or any(lane.vector is None or buffer.ring[d] is not None for d, lane in told):
+        return None
+    by = {d: lane.base.const if abs(lane.base.const) <= NEAR else 0 for d, lane in told}
+    span = const(0)
+    for d, _ in told:
+        steps = buffer.extent[d] - 1 + abs(by[d])
+        span = span + multiply(steps, maximum(buffer.stride[d], buffer.stride[d].scaled(-1)))
+    if not b.grant(const(INT32.max) - span):
+        return None
+    offset, gathered = const(0), []
+    for d, lane in enumerate(lanes):
+        if d in moving:
+            offset = offset + buffer.stride[d].scaled(by[d])
+            own = Lane(lane.base - by[d], None, lane.vector)
+            gathered.append(LaneOffset(own, buffer.stride[d], buffer.origin[d]))
+        else:
+            offset = offset + offset_along(b, buffer, d, lane.base)
     return b.row(buffer, offset), tuple(gathered)
 
 

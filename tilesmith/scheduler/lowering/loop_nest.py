@@ -246,11 +246,11 @@ class _Vectors:
     past: tuple[Buffer, tuple[Lane, ...]] | None
 
 
-def _vectors(o: _OpenNest) -> _Vectors:
+def _vectors(o: _OpenNest, narrow: bool | None = None) -> _Vectors:
     b, align, (dim, lanes, _, _) = o.b, o.align, o.row
     first, last, from_, to = (b.fresh(f"{dim}_{part}") for part in ("first", "last", "from", "to"))
     given: list[Index] = []
-    with b.scope(given=given) as body:
+    with b.scope(given=given, narrow=narrow) as body:
         counter, q = b.fresh(f"{dim}_step"), b.fresh(f"{dim}v")
         axis = Axis(q, align, lanes, b.depth, sym(q).scaled(align), o.splits, o.nest.flattened)
         lane = Lane(b.declare(q).scaled(align), tuple(range(lanes)))
@@ -274,9 +274,11 @@ def _row(o: _OpenNest) -> None:
         _ending_shorter(o, shorter)
         return
     v = _vectors(o)
-    if nest.roomy and not (v.constraints or v.given) and stays_in_room(b, v.axis, v.body):
-        _vectors_in_room(o, v)
-        return
+    if nest.roomy and not v.constraints:
+        roomy = _vectors(o, narrow=False) if v.given else v  # whole vectors are worth more than offsets of 32 bits
+        if not (roomy.constraints or roomy.given) and stays_in_room(b, roomy.axis, roomy.body):
+            _vectors_in_room(o, roomy)
+            return
     start, end = _clear(o, v)
     by_blocks = nest.once and align == 1 and bool(v.constraints) and _is_worth_blocks(o, start, end)
     if by_blocks:

@@ -27,7 +27,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane, Neighbours, V
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.access import Access
-from tilesmith.scheduler.lowering.addresses import lane_offsets, named, pixel_row_of, row_of, width_of
+from tilesmith.scheduler.lowering.addresses import lane_offsets, named, narrow_offsets, pixel_row_of, row_of, width_of
 
 
 def load(
@@ -97,6 +97,10 @@ def _gathered(b: Builder, access: Access, moving: frozenset[int]) -> Value:
             index = index if index.type.bits == 32 else b.define(Cast(index), INT32, width, hint="at")
             last = origin + extent - width - unit.base
             return access.defined(b, WindowGather(row, index, extent - width, last), width)
+    if not access.safe and b.vectors.register_bytes < interleaved_channels.LONGEST_BYTES:
+        narrow = narrow_offsets(b, buffer, access.lanes, moving)
+        if narrow is not None:
+            return access.defined(b, Gather(*narrow, narrow=True), width)
     return access.defined(b, Gather(row, gathered), width)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, assert_never
 from tilesmith.scheduler.codegen.c import gathers, masks, windows
 from tilesmith.scheduler.codegen.c.conversions import cast
 from tilesmith.scheduler.codegen.c.integer_functions import PACKED, PACKED_BY_PARTS
-from tilesmith.scheduler.codegen.c.lane_gathers import lane_gather, place
+from tilesmith.scheduler.codegen.c.lane_gathers import Pairs, lane_gather, narrow_gather, place
 from tilesmith.scheduler.codegen.c.lookup_tables import lookup
 from tilesmith.scheduler.codegen.c.neighbours import JOINED, joins, neighbours
 from tilesmith.scheduler.codegen.c.operands import Operands
@@ -181,6 +181,8 @@ def _gather(o: Operands, r: Value, op: ops.Gather) -> str:
         found = _gathered_at_once(o, r, op)
         if found is not None:
             return found
+    if op.narrow and r.type != BOOL:
+        return _narrow(o, r, op, None)
     if r.lanes > 1 and r.type != BOOL:
         vectors = {g.lane.vector: o.type_of(g.lane.vector) for g in op.offsets if g.lane.vector is not None}
         told = lane_gather(o.symbols, r, op, o.of(r.type, r.lanes), vectors)
@@ -189,6 +191,15 @@ def _gather(o: Operands, r: Value, op: ops.Gather) -> str:
     lanes = ", ".join(f"{op.row}[{offset(o, op.offsets, n)}]" for n in range(r.lanes))
     text = lanes if r.lanes == 1 else f"({o.of(r.type, r.lanes)}){{{lanes}}}"
     return f"{text} != 0" if r.type == BOOL else text
+
+
+def _narrow(o: Operands, r: Value, op: ops.Gather | ops.GatherPairs, pairs: Pairs | None) -> str:
+    """A gather by offsets that are computed as one vector."""
+    told = [g.lane.vector for g in op.offsets if g.lane.vector is not None]
+    places = [
+        _places(o, r, at) if at.type.bits == INT32.bits else cast(o, Value(INT32, at.lanes), at, False) for at in told
+    ]
+    return o.gathered(*narrow_gather(o.symbols, r, op, o.of(r.type, r.lanes), places, pairs))
 
 
 def _gathered_at_once(o: Operands, r: Value, op: ops.Gather) -> str | None:
@@ -231,6 +242,9 @@ def _fours(o: Operands, r: Value, op: ops.GatherFours) -> str:
 def _pairs(o: Operands, r: Value, op: ops.GatherPairs) -> str:
     count = r.lanes // 2
     load = o.function("pair", r.type, r.lanes)
+    if op.narrow:
+        o.vector("uint", 2 * r.type.bits, count)
+        return _narrow(o, r, op, Pairs(load, op.half))
     lanes = range(op.half * count, (op.half + 1) * count)
     pairs = ", ".join(f"{load}({op.row} + {offset(o, op.offsets, n)})" for n in lanes)
     return f"({o.of(r.type, r.lanes)})({o.vector('uint', 2 * r.type.bits, count)}){{{pairs}}}"

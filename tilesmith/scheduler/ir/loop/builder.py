@@ -35,12 +35,14 @@ class TooWide(Misfit):
 class Scope:
     """The statements of a block, and the values computed there by what they are. A `conditional` one may not run. In
     it indices divided by numbers have those `remainders`. Vectors in it rely on what they note in `given`: where one of
-    these is negative scalars run; None: nothing is granted. One that runs `seldom` is to be short."""
+    these is negative scalars run; None: nothing is granted. Where they may be `narrow` that includes that offsets have
+    32 bits. One that runs `seldom` is to be short."""
 
     conditional: bool = False
     seldom: bool = False
     remainders: Mapping[tuple[Index, int], int] = field(default_factory=dict)
     given: list[Index] | None = None
+    narrow: bool = True
     statements: list[Statement] = field(default_factory=list)
     table: dict[object, object] = field(default_factory=dict)
 
@@ -118,6 +120,26 @@ class Builder:
         """Conditions that vectors in the open scope rely on."""
         return self.scopes[-1].given
 
+    def grant(self, nonnegative: Index) -> bool:
+        """True if vectors in the open scope may rely on an index not being negative, which is noted where it is not
+        known: nothing is granted of what is not known ahead of them."""
+        if nonnegative.is_const:
+            return nonnegative.const >= 0
+        given = self.given
+        if given is None:
+            return False
+        granting = next(n for n, s in enumerate(self.scopes) if s.given is given)
+        if self.depth_of(nonnegative) >= granting:
+            return False
+        if nonnegative not in given:
+            given.append(nonnegative)
+        return True
+
+    @property
+    def narrow(self) -> bool:
+        """True if vectors in the open scope may rely on offsets that have 32 bits."""
+        return self.scopes[-1].narrow
+
     @property
     def seldom(self) -> bool:
         """True if the open scope runs seldom."""
@@ -130,12 +152,15 @@ class Builder:
         given: list[Index] | None = None,
         remainders: Mapping[tuple[Index, int], int] | None = None,
         seldom: bool = False,
+        narrow: bool | None = None,
     ) -> Iterator[list[Statement]]:
         """A nested block; the caller wraps the list it gets into a loop when it is done. What is granted around it is
         granted in it, and the remainders that hold there hold here, but for those that are said anew."""
         around = self.scopes[-1]
         held = around.remainders if remainders is None else {**around.remainders, **remainders}
-        opened = Scope(conditional, seldom or around.seldom, held, around.given if given is None else given)
+        granted = around.given if given is None else given
+        narrowed = around.narrow if narrow is None else narrow
+        opened = Scope(conditional, seldom or around.seldom, held, granted, narrowed)
         self.scopes.append(opened)
         try:
             yield opened.statements

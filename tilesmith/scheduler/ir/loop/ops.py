@@ -236,10 +236,11 @@ class ClampedLoad:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Elements at `row[sum of offsets]`, lane by lane."""
+    """Elements at `row[sum of offsets]`, lane by lane; where that is `narrow` the sum has 32 bits with a sign."""
 
     row: Pointer
     offsets: tuple[LaneOffset, ...]
+    narrow: bool = False
 
 
 PAIRED_BITS = 32
@@ -250,11 +251,13 @@ PAIRED_LANES = 4
 
 @dataclass(frozen=True, slots=True)
 class GatherPairs:
-    """Half of the lanes of a gather, the first or the second, each followed by its right neighbour in memory."""
+    """Half of the lanes of a gather, the first or the second, each followed by its right neighbour in memory; `narrow`
+    as of the gather."""
 
     row: Pointer
     offsets: tuple[LaneOffset, ...]
     half: int
+    narrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ FORMATS: dict[type, str] = {
     # memory
     ops.Load: "load {row}[{at}]",
     ops.ClampedLoad: "clamped_load {row}[{at}] from {first} to {last}",
-    ops.Gather: "gather {row}[{offsets}]",
-    ops.GatherPairs: "gather_pairs {row}[{offsets}] half {half}",
+    ops.Gather: "gather {row}[{offsets}] {narrow?}",
+    ops.GatherPairs: "gather_pairs {row}[{offsets}] half {half} {narrow?}",
     ops.GatherFours: "gather_fours {row}[{offsets}] part {part}",
     ops.MonotoneGather: "monotone_gather {row}[{at}] enough {enough} last {last}",
     ops.WindowGather: "window_gather {row}[{at}] enough {enough} last {last}",
