@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.builders import builder
 
-from tilesmith.scheduler.ir.index import const, sym
+from tilesmith.scheduler.ir.index import Index, const, sym
 from tilesmith.scheduler.ir.loop.builder import TooWide, literal
 from tilesmith.scheduler.ir.loop.ops import Binary, FromIndex, Lanes, Load, ToIndex, Unary
 from tilesmith.scheduler.ir.loop.program import Define, Let, RowPointer
@@ -213,3 +213,20 @@ def test_an_index_that_was_a_value_is_known_as_data() -> None:
         index = b.as_index(value)
     assert set(index.symbols()) <= b.data
     assert [type(s.op) for s in body if isinstance(s, Define)] == [Load, ToIndex]
+
+
+def test_vectors_are_granted_what_is_known_ahead_of_them() -> None:
+    b = builder()
+    given: list[Index] = []
+    n = b.declare("n")
+    assert not b.grant(n), "nothing is granted outside"
+    assert b.grant(const(0))
+    assert not b.grant(const(-1))
+    with b.scope(given=given), b.scope(narrow=False):
+        x = b.declare("x")
+        assert b.grant(n)
+        assert b.grant(n)
+        assert not b.grant(x)
+        assert not b.narrow
+    assert given == [n]
+    assert b.narrow
