@@ -68,3 +68,33 @@ def test_components_of_argmin_are_computed_together() -> None:
 %t_7 = %t_6 + %t_5 : f32
 """.strip().splitlines()
     )
+
+
+def test_a_loop_over_a_variable_that_is_divided_is_two() -> None:
+    p = pipeline("float32(argmax(f(x + 16 * (k // 9) + k % 9) for k in range(81))[0])")
+    assert (
+        evaluated(p).text().splitlines()
+        == """
+%argmax_0 = accumulator 0:i32 : i32x8
+%argmax_1 = accumulator -inf:f32 : f32x8
+for k_outer_0 = 0 to 8 step 1 {
+  for k_1 = 0 to 8 step 1 {
+    %f_1 = load f[k_1 + 16*k_outer_0 + x] : f32x8
+    %t_0 = %f_1 > %argmax_1 : b8x8m32
+    %x_0 = from_index k_1 + 9*k_outer_0 : i32
+    %t_1 = select %t_0, %x_0, %argmax_0 : i32x8
+    %t_2 = select %t_0, %f_1, %argmax_1 : f32x8
+    assign %argmax_0 = %t_1
+    assign %argmax_1 = %t_2
+  }
+}
+%t_3 = copy %argmax_0 : i32x8
+%t_4 = copy %argmax_1 : f32x8
+%t_5 = cast %t_3 : f32x8
+""".strip().splitlines()
+    )
+
+
+def test_a_loop_stays_one_whose_trips_are_no_multiple_of_the_divisor() -> None:
+    p = pipeline("sum(f(x + 16 * (k // 9) + k % 9) for k in range(80))")
+    assert evaluated(p).text().count("for ") == 1

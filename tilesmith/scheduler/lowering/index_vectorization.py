@@ -327,10 +327,22 @@ class Places(ABC):
                         return self._scaled(x, y.base.const, e, frame)
             case "//" | "%":
                 if a.pattern is None and b.pattern is None:
-                    return Lane(divide(a.base, b.base) if e.op == "//" else self.builder.remainder(a.base, b.base))
+                    return Lane(self._divided(e.op, a.base, b.base))
                 if b.pattern is None:
                     return self._split(e, a, b.base, frame)
         return self._from_value(e, frame)
+
+    def _divided(self, op: str, a: Index, k: Index) -> Index:
+        """a // k or a % k. Where loops move the part of `a` that is no multiple of k from none of these to the next, it
+        is a sum."""
+        quotient = divide(a, k)
+        part = next((atom for atom, _ in quotient.terms if atom.kind == "div" and atom.args[1] == k), None)
+        if part is not None and k.is_const:
+            first, last = self._end_of(part, 0, least=True), self._end_of(part, 0, least=False)
+            if first is not None and first == last and first.is_const:
+                quotient += first - part.index
+                return quotient if op == "//" else a - quotient.scaled(k.const)
+        return quotient if op == "//" else self.builder.remainder(a, k)
 
     def _moved(self, e: Binary, a: Lane, b: Lane) -> Lane | None:
         """Data plus or minus what is the same in all lanes, which then moves the row: places that differ by it alone

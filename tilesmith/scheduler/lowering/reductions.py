@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
+from tilesmith.scheduler.analysis.divided_variables import inner_trips
 from tilesmith.scheduler.features.operations.reduction_loops import (
     UNROLLED_TRIPS,
     has_long_reduction,
@@ -338,6 +339,10 @@ class _Nest:
         b, r, frame = self.ev.builder, self.domain[n], jobs[0][1]
         lo, extent = self.ev.lane(r.lo, frame).base, self.ev.lane(r.extent, frame).base
         ends = (lo, lo + extent - 1)
+        inner = inner_trips(r, (e.body for e, _ in jobs), self.ev.sources.inlined) if n == self.loops - 1 else None
+        if inner is not None:
+            self._blocks(n, jobs, ends, inner)
+            return
         var, body, _ = self._body(n, jobs, ends)
         inside = self._unclamped(n, jobs, ends)
         if inside is None:
@@ -346,12 +351,28 @@ class _Nest:
             skip, loop = inside
             b.emit(PeeledLoop(var, *ends, skip, body, (loop,)))
 
-    def _body(self, n: int, jobs: list[Job], ends: Ends, clamped: bool = True) -> tuple[str, Body, Evaluation]:
-        """The variable of the nth loop, and what runs inside of it, `clamped` or as where nothing is."""
+    def _blocks(self, n: int, jobs: list[Job], ends: Ends, trips: int) -> None:
+        """The nth loop as two, the inner one with so many `trips`: what quotients decide is worked out in the outer."""
+        b, r = self.ev.builder, self.domain[n]
+        blocks = divide(ends[0], trips), divide(ends[1], trips)
+        with b.scope() as outside:
+            block = b.fresh(f"{r.name}_outer")
+            first = b.declare(block, ends=blocks).scaled(trips)
+            inner = const(0), const(trips - 1)
+            var, body, _ = self._body(n, jobs, inner, first=first)
+            b.emit(Loop(var, *inner, const(1), body))
+        b.emit(Loop(block, *blocks, const(1), tuple(outside)))
+
+    def _body(
+        self, n: int, jobs: list[Job], ends: Ends, clamped: bool = True, first: Index | None = None
+    ) -> tuple[str, Body, Evaluation]:
+        """The variable of the nth loop, which counts on from `first`, and what runs inside of it, `clamped` or as where
+        nothing is."""
         b, r = self.ev.builder, self.domain[n]
         with b.scope() as body:
             var = b.fresh(r.name)
-            at = Lane(b.declare(var, ends=ends if clamped else None))
+            here = b.declare(var, ends=ends if clamped else None)
+            at = Lane(here if first is None else first + here)
             nest = self if clamped else replace(self, ev=self.ev.unclamped(var))
             nest.inside(n + 1, [(e, nest.ev.extended(f, r.name, at)) for e, f in jobs])
         return var, tuple(body), nest.ev
