@@ -9,9 +9,13 @@ from tilesmith.scheduler.codegen.stage_lines import stage_lines
 from tilesmith.scheduler.compiler import compile_pipeline
 
 
-@pytest.mark.parametrize("machine", ["i7-6700", "cortex-a53", "nvidia-a100"])
-@pytest.mark.parametrize("name", ["harris", "bilateral_grid", "camera_pipe", "max_filter"])
+@pytest.mark.parametrize(
+    ("name", "machine"),
+    [("harris", "i7-6700"), ("harris", "nvidia-a100"), ("bilateral_grid", "nvidia-a100"), ("camera_pipe", "cortex-a53"),
+     ("max_filter", "i7-6700")],
+)  # fmt: skip
 def test_every_stage_in_memory_has_lines(name: str, machine: str) -> None:
+    """Of C and of OpenCL C. Machines take turns."""
     made = compile_pipeline(pipelines.load(name), load(machine))
     groups = made.schedule.groups
     own = {p.stage: p for g in groups for p in g.placements if p.compute != "inline"}

@@ -13,7 +13,8 @@ from support.interpreted import interpreted
 from support.machines import here, machine
 from support.native import build, call, source_of
 from support.rows import rows
-from support.vectors import FLAGS, MACHINES, pairs
+from support.turns import in_turn
+from support.vectors import BUILDS, FLAGS, MACHINES, pairs
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.integer_functions import ABS, definition
@@ -184,8 +185,7 @@ def test_vectors_are_shifted_by_params(count: str) -> None:
             np.testing.assert_array_equal(got[name][0], expected[name][0], err_msg=f"{name} by {n}")
 
 
-@pytest.mark.parametrize("compiler", FLAGS)
-@pytest.mark.parametrize(("size", "flags"), MACHINES)
+@pytest.mark.parametrize(("size", "flags", "compiler"), BUILDS)
 def test_integers_become_wider(size: int, flags: tuple[str, ...], compiler: str) -> None:
     """Every two types of integers, all of them in one function, in vectors of one register."""
     names = [f"{kind}{bits}" for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
@@ -216,8 +216,7 @@ def test_integers_become_wider(size: int, flags: tuple[str, ...], compiler: str)
         np.testing.assert_array_equal(got[f"{a}_{b}"][0], columns[a].astype(b), err_msg=f"{a} to {b}")
 
 
-@pytest.mark.parametrize("compiler", FLAGS)
-@pytest.mark.parametrize(("size", "flags"), MACHINES)
+@pytest.mark.parametrize(("size", "flags", "compiler"), BUILDS)
 def test_values_become_float64(size: int, flags: tuple[str, ...], compiler: str) -> None:
     """Every type that has no digits that are lost, and what a comparison gives."""
     names = [*(f"{kind}{bits}" for bits in (8, 16, 32) for kind in ("int", "uint")), "float32"]
@@ -316,9 +315,8 @@ def test_longer_tables_of_bytes(most: int, size: int, lanes: int, compiler: str)
     np.testing.assert_array_equal(got["out"][0], table[a.clip(0, most)] ^ table[b.clip(0, most)])
 
 
-@pytest.mark.parametrize("compiler", FLAGS)
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 200])
-@pytest.mark.parametrize("type_", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize(("type_", "compiler"), in_turn(["uint8", "int16", "float32", "float64"], FLAGS))
 def test_runs_of_clamped_neighbours(type_: str, size: int, compiler: str) -> None:
     """A row much shorter than what it is asked for is read in whole vectors, whose lanes beyond its ends have its last
     elements; one shorter than a vector element by element."""
@@ -356,8 +354,7 @@ PLACES = {
 """Indices of elements of a table, and the function that gathers them."""
 
 
-@pytest.mark.parametrize("compiler", sorted(FLAGS))
-@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize(("places", "compiler"), in_turn(PLACES, FLAGS))
 def test_places_that_are_data_are_gathered_at_once(places: str, compiler: str) -> None:
     types = {"float32": "f32", "int32": "i32", "uint32": "u32"}
     document = {
@@ -404,8 +401,7 @@ def test_places_that_are_data_are_gathered_at_once(places: str, compiler: str) -
             np.testing.assert_array_equal(got[short][0], expected[short][0], err_msg=short)
 
 
-@pytest.mark.parametrize("compiler", sorted(FLAGS))
-@pytest.mark.parametrize(("count", "at_once"), [(2, 2), (3, 0), (5, 0)])
+@pytest.mark.parametrize(("count", "at_once", "compiler"), [(2, 2, "gcc"), (3, 0, "clang"), (5, 0, "gcc")])
 def test_places_that_differ_by_what_lanes_have_in_common_share_a_vector(
     count: int, at_once: int, compiler: str
 ) -> None:
@@ -473,8 +469,8 @@ PRODUCTS = {
 """Sums, and how many pairs of their products are made at once."""
 
 
-@pytest.mark.parametrize("compiler", FLAGS)
-@pytest.mark.parametrize(("size", "flags", "lanes"), [(s, f, n) for s, f in MACHINES for n in (8, 32)])
+@pytest.mark.parametrize("lanes", [8, 32])
+@pytest.mark.parametrize(("size", "flags", "compiler"), BUILDS)
 def test_sums_of_products(size: int, flags: tuple[str, ...], lanes: int, compiler: str) -> None:
     """Products of 16 bits are multiplied and added by pairs, and wrap as they do one by one."""
     stages = [{"name": f"s{n}", "dims": ["x"], "value": v} for n, v in enumerate(PRODUCTS)]
@@ -588,10 +584,9 @@ def integers(type_: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     return first, second
 
 
-@pytest.mark.parametrize("type_", SHORT)
-@pytest.mark.parametrize("compiler", FLAGS)
-def test_integers_between_two_are_the_interpreters_and_in_vectors(compiler: str, type_: str) -> None:
-    """By weights of every type."""
+@pytest.mark.parametrize(("type_", "compiler"), in_turn(SHORT, ("gcc", "clang", "clang", "gcc")))
+def test_integers_between_two_are_the_interpreters_and_in_vectors(type_: str, compiler: str) -> None:
+    """By weights of every type. Compilers take turns."""
     rng = np.random.default_rng(0)
     a, b = integers(type_, rng)
     columns = {"a": a, "b": b}
@@ -623,9 +618,11 @@ def test_products_that_are_shifted_are_the_interpreters_and_in_vectors(type_: st
 
 
 @pytest.mark.parametrize(
-    "flags", [("-march=native",), ("-march=x86-64-v3",), ("-march=x86-64",)], ids=lambda f: f[0][7:]
-)
-@pytest.mark.parametrize("compiler", FLAGS)
+    ("compiler", "flags"),
+    [("clang", ("-march=native",)), ("gcc", ("-march=x86-64-v3",)), ("gcc", ("-march=x86-64",)),
+     ("clang", ("-march=x86-64",))],
+    ids=lambda v: v if isinstance(v, str) else v[0][7:],
+)  # fmt: skip
 def test_floats_of_64_bits_become_integers_in_vectors(compiler: str, flags: tuple[str, ...]) -> None:
     """Truncated, the nearest end beyond it, 0 for NaN."""
     special = [np.nan, np.inf, -np.inf, 1e300, -1e300, 2.0**31, 2.0**32, -(2.0**31) - 1, 2.0**52 + 1, 5e-324]
@@ -641,10 +638,16 @@ def test_floats_of_64_bits_become_integers_in_vectors(compiler: str, flags: tupl
     assert not re.search(r"ts_f64_to_\w+\([^;]*\[1\]", code)
 
 
-@pytest.mark.parametrize(("size", "flags"), MACHINES)
-@pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize(
+    ("type_", "size", "flags"),
+    [
+        (t, *m)
+        for k, m in enumerate(MACHINES)
+        for t in (("int8", "uint16", "int32"), ("uint8", "int16", "uint32"))[k % 2]
+    ],
+)
 def test_products_of_64_bits_of_what_had_32(type_: str, size: int, flags: tuple[str, ...]) -> None:
-    """Factors of both kinds of 64 bits, and numbers."""
+    """Factors of both kinds of 64 bits, and numbers. Machines take turns: each has factors of both signs."""
     values = [f"{t}(a(x)) * {t}(b(x))" for t in ("int64", "uint64")]
     values += [f"int64(a(x)) * int64({n})" for n in (-(2**31), 2**31 - 1, 2**32 - 1, 2**32)]
     assert "ts_product32_" in holds_of_pairs(values, type_, size // 8, size, flags)

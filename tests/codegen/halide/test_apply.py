@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from support.machines import machine
 from support.modules import require_module
@@ -37,12 +39,17 @@ from tilesmith.scheduler.rewrites.passes import rewrite  # noqa: E402
 pytestmark = [pytest.mark.halide, pytest.mark.slow]
 
 
-def applied(case: Case, imported: Imported, schedule: Schedule) -> Applied:
-    before = case.realised()
+@cache
+def unscheduled(name: str) -> list[tuple[np.ndarray, ...]]:
+    """What Halide computes without a schedule, compiled once for all tests."""
+    return CASES[name]().realised()
+
+
+def applied(name: str, case: Case, imported: Imported, schedule: Schedule) -> Applied:
     done = apply(schedule, case.outputs, imported)
     assert done.calls > 0
     assert done.refused == ()
-    alike(before, case.realised())
+    alike(unscheduled(name), case.realised())
     return done
 
 
@@ -50,7 +57,7 @@ def applied(case: Case, imported: Imported, schedule: Schedule) -> Applied:
 def test_the_schedule_that_the_search_finds(name: str) -> None:
     case = CASES[name]()
     imported = from_halide(case.outputs)
-    applied(case, imported, autoschedule(imported.pipeline, machine()).schedule)
+    applied(name, case, imported, autoschedule(imported.pipeline, machine()).schedule)
 
 
 @pytest.mark.parametrize("name", ["unsharp", "equalise", "bilateral_grid", "recursive_filter", "best_match"])
@@ -58,13 +65,12 @@ def test_random_schedules(name: str) -> None:
     for seed in range(2):
         case = CASES[name]()
         imported = from_halide(case.outputs)
-        applied(case, imported, random_schedule(imported.pipeline, seed))
+        applied(name, case, imported, random_schedule(imported.pipeline, seed))
 
 
 @pytest.mark.parametrize("name", ["blur", "equalise", "recursive_filter"])
 def test_printed_schedules_run(name: str) -> None:
     case = CASES[name]()
-    before = case.realised()
     imported = from_halide(case.outputs)
     for seed in range(2):
         schedule = random_schedule(imported.pipeline, seed)
@@ -74,7 +80,7 @@ def test_printed_schedules_run(name: str) -> None:
         module: dict[str, Any] = {}
         exec(compile(to_python(rewrite(imported.pipeline, schedule)), "schedule.py", "exec"), module)
         module["schedule"]({stage: live[func] for stage, func in names.items()})
-        alike(before, case.realised())
+        alike(unscheduled(name), case.realised())
 
 
 def all_at_root(imported: Imported, *factors: Factor) -> Schedule:
@@ -100,7 +106,7 @@ def test_factored_reductions(name: str, factor: Factor) -> None:
     case = CASES[name]()
     imported = from_halide(case.outputs)
     schedule = all_at_root(imported, factor)
-    assert applied(case, imported, schedule).unsaid == ()
+    assert applied(name, case, imported, schedule).unsaid == ()
     printed = to_cpp(rewrite(imported.pipeline, schedule))
     assert ("rfactor" in printed) == (name != "inline_reductions")
     assert ("// Not said: the factor 'parts' of 'out'" in printed) == (name == "inline_reductions")
@@ -108,20 +114,21 @@ def test_factored_reductions(name: str, factor: Factor) -> None:
 
 def test_updates_in_tiles_vectors_and_threads() -> None:
     """A product of matrices by tiles, its update in another order and in vectors; a member inside of the tile."""
-    case = CASES["fading_matmul"]()
+    name = "fading_matmul"
+    case = CASES[name]()
     imported = from_halide(case.outputs)
     tiles = (Tile("x", 8), Tile("y", 4))
     loops = (inner("x"), inner("y"), outer("x"), outer("y"))
     product = Placement("prod", outer("x"), outer("x"), order=("x", "y"), vector=Vector("x", 8),
                         updates=(UpdateLoops(("x", "y", "kx"), Vector("x", 8)),))  # fmt: skip
     group = Group("out", loops, tiles, outer("y"), Vector("x", 8), (), (product,))
-    applied(case, imported, Schedule(imported.pipeline.name, "hand", (group,)))
-    case = CASES["fading_matmul"]()
+    applied(name, case, imported, Schedule(imported.pipeline.name, "hand", (group,)))
+    case = CASES[name]()
     imported = from_halide(case.outputs)
     first = Group("prod", loops, tiles, outer("y"), Vector("x", 8), (), (),
                   (UpdateLoops(("x", "kx", "y"), Vector("x", 8)),))  # fmt: skip
     second = Group("out", (inner("x"), inner("y")), (), None, None, (), ())
-    applied(case, imported, Schedule(imported.pipeline.name, "hand", (first, second)))
+    applied(name, case, imported, Schedule(imported.pipeline.name, "hand", (first, second)))
 
 
 def test_funcs_that_have_schedules_and_schedules_that_are_not_legal() -> None:
