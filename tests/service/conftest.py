@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from tilesmith.app.service.bodies import parse_json
 from tilesmith.app.service.context import Context
 from tilesmith.app.service.db import Database, upgrade
 from tilesmith.app.service.errors import ApiError
+from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.main import create_app
 from tilesmith.app.service.schedules import work
 from tilesmith.app.service.schedules.answers import (
@@ -199,6 +201,15 @@ class Service:
     scheduling: FakeScheduling
     url: str
     app: Any
+
+    def ended(self, job_id: str, timeout_s: float = 120.0) -> dict[str, Any]:
+        """The job, once it has come to an end. Between two looks there is a pause, in which it has the processor."""
+        deadline = time.monotonic() + timeout_s
+        while (job := self.client.get(f"/v1/jobs/{job_id}").json())["state"] not in FINISHED:
+            assert time.monotonic() < deadline, job
+            self.context.runner.wake()
+            time.sleep(0.02)
+        return dict(job)
 
     def schedule(self, name: str = "blur", **more: Any) -> str:
         """Request a schedule of a pipeline of that name; its id."""

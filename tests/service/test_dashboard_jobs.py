@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import time
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from service.test_dashboard import page
 
 from tilesmith.app.runtime import previews
 from tilesmith.app.service.errors import ApiError
-from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules import work
 
 PIPELINE = {
@@ -52,10 +50,7 @@ def done(result=None, error=None):
 
 def ended(service, address):
     """The page of a job that has come to its end."""
-    deadline = time.monotonic() + 120
-    while service.client.get(f"/v1{address}").json()["state"] not in FINISHED:
-        assert time.monotonic() < deadline
-        service.context.runner.wake()
+    service.ended(address.removeprefix("/jobs/"))
     return page(service, address)
 
 

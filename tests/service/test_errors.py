@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 
 import pytest
 
@@ -19,7 +18,6 @@ from tilesmith.app.service.errors import (
     from_pydantic,
     problem_document,
 )
-from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.schedules.answers import PipelineIdentity
 from tilesmith.app.service.tables import jobs, metadata
 from tilesmith.scheduler.errors import DocumentError, IllegalSchedule, InternalError, Problem
@@ -237,9 +235,7 @@ def test_codes_of_jobs(start, code):
 
     service = start(job, job_workers=1)
     job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds", json={}).json()["id"]
-    deadline = time.monotonic() + 20
-    while (found := service.client.get(f"/v1/jobs/{job_id}").json())["state"] not in FINISHED:
-        assert time.monotonic() < deadline
+    found = service.ended(job_id)
     assert (found["state"], found["error"]["code"]) == ("failed", code)
     assert_shape(found["error"], CODES[code][0])
     if code == "compile_failure":

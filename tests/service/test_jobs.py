@@ -15,7 +15,6 @@ import pytest
 from tilesmith.app.service.db import now_us
 from tilesmith.app.service.errors import ApiError
 from tilesmith.app.service.jobs import housekeeping, repository
-from tilesmith.app.service.jobs.states import FINISHED
 from tilesmith.app.service.tables import jobs
 
 
@@ -42,17 +41,6 @@ class Job:
         while not self.proceed.wait(0.01):
             if cancelled is not None and cancelled.is_set():
                 return
-
-
-def ended(service, job_id, timeout_s=20.0):
-    """The job once it has come to an end."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        job = service.client.get(f"/v1/jobs/{job_id}").json()
-        if job["state"] in FINISHED:
-            return job
-        assert time.monotonic() < deadline, job
-        service.context.runner.wake()
 
 
 def submit(service, kind="builds", **body):
@@ -88,7 +76,7 @@ def test_a_job_goes_its_way(start):
     assert job.started.wait(20)
     assert service.client.get(f"/v1/jobs/{job_id}").json()["state"] == "running"
     job.proceed.set()
-    found = ended(service, job_id)
+    found = service.ended(job_id)
     assert found["state"] == "succeeded"
     assert found["result"] == {"answer": 42}
     assert found["error"] is None
@@ -100,7 +88,7 @@ def test_a_failed_job_has_a_problem_document(start):
     job = Job(error=ApiError("run_failure", "it crashed"))
     job.proceed.set()
     service = start(job, job_workers=1)
-    found = ended(service, submit(service, "runs", estimates=True))
+    found = service.ended(submit(service, "runs", estimates=True))
     assert found["state"] == "failed"
     assert found["result"] is None
     assert found["error"]["code"] == "run_failure"
@@ -112,11 +100,11 @@ def test_a_fault_costs_one_job(start):
     job = Job(error=ZeroDivisionError("secret"))
     job.proceed.set()
     service = start(job, job_workers=1)
-    first = ended(service, submit(service))
+    first = service.ended(submit(service))
     assert first["error"]["code"] == "internal"
     assert "secret" not in json.dumps(first)
     job.error = None
-    assert ended(service, submit(service))["state"] == "succeeded"
+    assert service.ended(submit(service))["state"] == "succeeded"
 
 
 def test_events_are_streamed_from_the_first_and_after_the_last_one_seen(start):
@@ -124,7 +112,7 @@ def test_events_are_streamed_from_the_first_and_after_the_last_one_seen(start):
     job.proceed.set()
     service = start(job, job_workers=1)
     job_id = submit(service)
-    ended(service, job_id)
+    service.ended(job_id)
     found = events(service, job_id)
     assert [number for number, _, _ in found] == [1, 2, 3, 4]
     assert [(kind, data["state"]) for _, kind, data in found] == [
@@ -183,9 +171,9 @@ def test_a_running_job_is_cancelled_soon(start):
     assert job.started.wait(20)
     answer = service.client.delete(f"/v1/jobs/{job_id}")
     assert answer.status_code in (200, 202)
-    assert ended(service, job_id)["state"] == "cancelled"
+    assert service.ended(job_id)["state"] == "cancelled"
     job.proceed.set()
-    assert ended(service, submit(service))["state"] == "succeeded", "the worker takes the next one"
+    assert service.ended(submit(service))["state"] == "succeeded", "the worker takes the next one"
 
 
 def test_a_job_of_another_service_is_cancelled_through_the_store(start):
@@ -194,7 +182,7 @@ def test_a_job_of_another_service_is_cancelled_through_the_store(start):
     job_id = submit(owner)
     assert job.started.wait(20)
     assert other.client.delete(f"/v1/jobs/{job_id}").status_code in (200, 202)
-    assert ended(other, job_id)["state"] == "cancelled"
+    assert other.ended(job_id)["state"] == "cancelled"
 
 
 def test_a_finished_job_cannot_be_cancelled(start):
@@ -202,7 +190,7 @@ def test_a_finished_job_cannot_be_cancelled(start):
     job.proceed.set()
     service = start(job, job_workers=1)
     job_id = submit(service)
-    ended(service, job_id)
+    service.ended(job_id)
     answer = service.client.delete(f"/v1/jobs/{job_id}")
     assert (answer.status_code, answer.json()["code"]) == (409, "job_finished")
 
@@ -217,7 +205,7 @@ def test_a_service_that_stops_puts_its_job_back_and_the_next_one_does_it(start):
     assert (row.state, row.attempts, row.worker) == ("queued", 0, None)
     job.proceed.set()
     second = start(job, job_workers=1)
-    found = ended(second, job_id)
+    found = second.ended(job_id)
     assert (found["state"], found["attempts"]) == ("succeeded", 1)
 
 
@@ -236,7 +224,7 @@ def test_a_job_of_a_service_that_died_is_done_by_the_next_one(start):
     job = Job()
     job.proceed.set()
     second = start(job, job_workers=1)
-    found = ended(second, job_id)
+    found = second.ended(job_id)
     assert (found["state"], found["attempts"]) == ("succeeded", 2)
 
 
@@ -269,7 +257,7 @@ def test_a_job_of_its_own_is_late_and_not_lost(start):
     assert job.started.wait(20)
     service.context.runner.maintain(now_us() + 3600 * 10**6)
     job.proceed.set()
-    found = ended(service, job_id)
+    found = service.ended(job_id)
     assert (found["state"], found["attempts"]) == ("succeeded", 1)
 
 
@@ -336,7 +324,7 @@ def test_uploaded_images_wait_in_the_jobs_folder_and_go_with_it(start):
     assert path.read_bytes() == content
     assert path.is_relative_to(service.context.settings.data_dir)
     job.proceed.set()
-    ended(service, job_id)
+    service.ended(job_id)
     service.context.runner.stop()
     assert not path.exists()
 
@@ -390,7 +378,7 @@ def finished_run(start, arrays, dims=("x", "y")):
     job.proceed.set()
     service = start(job, job_workers=1)
     job_id = submit(service, "runs", estimates=True)
-    ended(service, job_id)
+    service.ended(job_id)
     service.context.jobs.files.make(job_id)
     for n, array in enumerate(arrays):
         np.save(service.context.jobs.files.output(job_id, 0, n), array)
@@ -428,7 +416,7 @@ def test_a_client_that_goes_away_does_not_lose_the_job(start):
         with client.stream("GET", f"/v1/jobs/{job_id}/events"):
             pass
     job.proceed.set()
-    assert ended(service, job_id)["state"] == "succeeded"
+    assert service.ended(job_id)["state"] == "succeeded"
 
 
 def test_a_key_starts_one_job_however_often_it_is_sent(start):

@@ -110,9 +110,8 @@ def test_a_thread_of_jobs_outlives_a_fault(start, monkeypatch):
 
     monkeypatch.setattr(runner._pool, "room", fails_once)
     job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds").json()["id"]
-    while service.client.get(f"/v1/jobs/{job_id}").json()["state"] != "succeeded":
-        runner.wake()
-        assert runner.alive
+    assert service.ended(job_id)["state"] == "succeeded"
+    assert runner.alive
     assert len(faults) == 1
 
 
@@ -178,7 +177,6 @@ def test_a_job_that_was_taken_again_is_still_watched(start):
     again = object()
     service = start(taken_again, job_workers=1)
     job_id = service.client.post(f"/v1/schedules/{service.schedule()}/builds").json()["id"]
-    while service.client.get(f"/v1/jobs/{job_id}").json()["state"] != "succeeded":
-        service.context.runner.wake()
+    assert service.ended(job_id)["state"] == "succeeded"
     service.context.runner.drain(20)  # the thread is through with it
     assert service.context.runner._watches == {job_id: again}
