@@ -10,6 +10,7 @@ import pytest
 from support.machines import machine
 from support.modules import require_module
 from support.random_schedules import random_schedule
+from support.turns import in_turn
 
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.ir.schedule.schedule import (
@@ -41,15 +42,18 @@ pytestmark = [pytest.mark.halide, pytest.mark.slow]
 
 @cache
 def unscheduled(name: str) -> list[tuple[np.ndarray, ...]]:
-    """What Halide computes without a schedule, compiled once for all tests."""
+    """What Halide computes without a schedule, compiled once for all tests: of Funcs of their own, as Halide does not
+    compile again what it has run when only an inner Func has another schedule."""
     return CASES[name]().realised()
 
 
 def applied(name: str, case: Case, imported: Imported, schedule: Schedule) -> Applied:
+    # random numbers are of the very Func: another one has others
+    expected = case.realised() if name == "noise" else unscheduled(name)
     done = apply(schedule, case.outputs, imported)
     assert done.calls > 0
     assert done.refused == ()
-    alike(unscheduled(name), case.realised())
+    alike(expected, case.realised())
     return done
 
 
@@ -60,12 +64,13 @@ def test_the_schedule_that_the_search_finds(name: str) -> None:
     applied(name, case, imported, autoschedule(imported.pipeline, machine()).schedule)
 
 
-@pytest.mark.parametrize("name", ["unsharp", "equalise", "bilateral_grid", "recursive_filter", "best_match"])
-def test_random_schedules(name: str) -> None:
-    for seed in range(2):
-        case = CASES[name]()
-        imported = from_halide(case.outputs)
-        applied(name, case, imported, random_schedule(imported.pipeline, seed))
+@pytest.mark.parametrize(
+    ("name", "seed"), in_turn(("unsharp", "equalise", "bilateral_grid", "recursive_filter", "best_match"), (0, 1))
+)
+def test_random_schedules(name: str, seed: int) -> None:
+    case = CASES[name]()
+    imported = from_halide(case.outputs)
+    applied(name, case, imported, random_schedule(imported.pipeline, seed))
 
 
 @pytest.mark.parametrize("name", ["blur", "equalise", "recursive_filter"])
