@@ -174,7 +174,7 @@ def test_blocks_of_rows_read_what_values_are_made_of(case: str) -> None:
 def test_scans_compute_what_the_pipeline_says(case: str, vector_bytes: int) -> None:
     of = CASES[case]
     made = compile_pipeline(of, machine(vector_bytes=vector_bytes), Options(strict=True))
-    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"), vector_bytes=vector_bytes)
     rng = np.random.default_rng(7)
     for width, height in SIZES:
         image = Image(rng.integers(0, 256, (height, width)).astype(of.inputs[0].type.name), (0, 0))
@@ -234,7 +234,7 @@ def test_scans_of_interleaved_pixels(case: str, vector_bytes: int) -> None:
     is no flat row."""
     of = OF_PIXELS[case]
     made = compile_pipeline(of, machine(vector_bytes=vector_bytes, threads=2), Options(strict=True))
-    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"), vector_bytes=vector_bytes)
     rng = np.random.default_rng(7)
     for width, height, channels in ((1, 4, 3), (5, 7, 3), (17, 9, 3), (33, 6, 3), (17, 6, 1), (17, 6, 4)):
         values = rng.integers(0, 256, (height, width, channels)).astype(of.inputs[0].type.name)
@@ -313,7 +313,7 @@ def test_scans_from_plane_to_plane_take_rows_in_the_order_of_memory(back: bool) 
     of = load(document | {"estimates": {n: [[0, 40], [0, 40], [0, 40]] for n in ("f", "input")}})
     made = compile_pipeline(of, machine(vector_bytes=32, threads=2))
     assert made.schedule.groups[0].updates[0].loops == ("x", "y", "r")
-    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"), vector_bytes=32)
     volume = Image(np.random.default_rng(3).integers(0, 9, (11, 7, 19)).astype("float32"), (0, 0, 0))
     for region in (((0, 19), (0, 7), (0, 11)), ((1, 17), (3, 2), (4, 7))):
         (expected,) = interpreted(of, {"input": volume}, {}, {"f": region})["f"]
@@ -366,7 +366,7 @@ def test_scans_down_strips_take_steps_together(case: str, vector_bytes: int) -> 
     of = replace(of, estimates=tuple((name, ((0, 1280), (0, 960))) for name, _ in of.estimates))  # worth threads
     made = compile_pipeline(of, machine(vector_bytes=vector_bytes))
     assert re.search(r"r_\d+ \+= [48]\)", made.source.code)
-    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"), vector_bytes=vector_bytes)
     for height in (1, 2, 8, 9, 10, 11, 17, 18, 40):
         image = Image(np.random.default_rng(7).integers(0, 256, (height, 37)).astype("uint8"), (0, 0))
         region = ((0, 37), (0, height))
