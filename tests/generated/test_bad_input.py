@@ -88,9 +88,11 @@ def test_conditions_of_nothing() -> None:
     agrees(pipeline_of(values, "int32", params=(COUNT,)), INTEGERS, *COUNTS)
 
 
-@pytest.mark.parametrize("op", ["argmin", "argmax"])
-@pytest.mark.parametrize("type_", ["int32", "float32"])
-@pytest.mark.parametrize("where", ["", " if input(x + r) > 100"])
+@pytest.mark.parametrize(
+    ("op", "type_", "where"),
+    [("argmin", "int32", ""), ("argmin", "float32", " if input(x + r) > 100"),
+     ("argmax", "int32", " if input(x + r) > 100"), ("argmax", "float32", "")],
+)  # fmt: skip
 def test_the_best_of_nothing_is_the_first_point_and_the_worst_value(op: str, type_: str, where: str) -> None:
     pipeline = pipeline_of(f"{op}(input(x + r) for r in range(2, 2 + n){where})", type_, params=(COUNT,))
     agrees(pipeline, INTEGERS.astype(type_), *COUNTS)

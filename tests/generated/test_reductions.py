@@ -4,6 +4,7 @@ and over nothing."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -75,29 +76,30 @@ def accumulators(of: Pipeline) -> int:
 DOMAINS = {"short": "for r in range(-2, 5)", "long": "for r in range(-40, 41)", "run time": "for r in range(m, m + n)"}
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("op", ["sum", "product", "min", "max"])
-def test_arithmetic(op: str, domain: str) -> None:
-    for where in ("", " if bytes(x + r, y) > 90"):
-        terms = f"int32(bytes(x + r, y)) * 2 + (r | 1) {DOMAINS[domain]}{where}"
-        judge(pipeline(f"{op}({terms})"), n=17, m=-3)
+def of_each(ops: Iterable[str], *conditions: str) -> list[tuple[str, str, str]]:
+    """Every operation over every domain; conditions take turns, so that each is with each operation and each domain."""
+    return [(op, d, conditions[(k + j) % len(conditions)]) for k, op in enumerate(ops) for j, d in enumerate(DOMAINS)]
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("op", ["any", "all"])
-def test_bools(op: str, domain: str) -> None:
-    for where in ("", " if bytes(x + r, y) != 7"):
-        value = f"{op}(bytes(x + r, y) > 100 {DOMAINS[domain]}{where})"
-        judge(pipeline(f"int32({value}) + 2 * int32({op}(bytes(x, y) > r * 20 {DOMAINS[domain]}))"), n=11, m=-3)
+@pytest.mark.parametrize(
+    ("op", "domain", "where"), of_each(("sum", "product", "min", "max"), "", " if bytes(x + r, y) > 90")
+)
+def test_arithmetic(op: str, domain: str, where: str) -> None:
+    terms = f"int32(bytes(x + r, y)) * 2 + (r | 1) {DOMAINS[domain]}{where}"
+    judge(pipeline(f"{op}({terms})"), n=17, m=-3)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("op", ["argmin", "argmax"])
-def test_arguments(op: str, domain: str) -> None:
+@pytest.mark.parametrize(("op", "domain", "where"), of_each(("any", "all"), "", " if bytes(x + r, y) != 7"))
+def test_bools(op: str, domain: str, where: str) -> None:
+    value = f"{op}(bytes(x + r, y) > 100 {DOMAINS[domain]}{where})"
+    judge(pipeline(f"int32({value}) + 2 * int32({op}(bytes(x, y) > r * 20 {DOMAINS[domain]}))"), n=11, m=-3)
+
+
+@pytest.mark.parametrize(("op", "domain", "where"), of_each(("argmin", "argmax"), "", " if (r + s + x) % 3 != 0"))
+def test_arguments(op: str, domain: str, where: str) -> None:
     """Ties are many: the first one counts, in vectors and at edges."""
-    for where in ("", " if (r + s + x) % 3 != 0"):
-        terms = f"bytes(x + r, y + s) // 64 {DOMAINS[domain]} for s in range(3){where}"
-        judge(pipeline(f"{op}({terms})"), n=17, m=-3)
+    terms = f"bytes(x + r, y + s) // 64 {DOMAINS[domain]} for s in range(3){where}"
+    judge(pipeline(f"{op}({terms})"), n=17, m=-3)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from support.lowered import group, loaded
 from support.lowered_values import assert_lowered_right, program_of
+from support.turns import in_turn
 
 from tilesmith.scheduler.ir.loop.program import Program, Stores
 from tilesmith.scheduler.ir.loop.traversal import walk
@@ -97,11 +98,14 @@ def test_rows_of_every_type_are_vectors(type_: str) -> None:
     assert by_points(assert_lowered_right(p, [rows_of(p)], *REGIONS, sizes=SIZE)) == {"s1", "out"}
 
 
-@pytest.mark.parametrize(("compute", "store"), [("x.outer", "x.outer"), ("y.inner", "x.outer"), ("y.inner", "y.inner")])
-@pytest.mark.parametrize("width", [1, 3, 8, 13])
-def test_rows_of_tiles_have_room_of_their_own(width: int, compute: str, store: str) -> None:
+LEVELS = [("x.outer", "x.outer"), ("y.inner", "x.outer"), ("y.inner", "y.inner")]
+
+
+@pytest.mark.parametrize(("width", "level"), in_turn([1, 3, 8, 13, 3, 1], LEVELS))
+def test_rows_of_tiles_have_room_of_their_own(width: int, level: tuple[str, str]) -> None:
+    """Widths and levels take turns."""
     p = chain("s0(x, y) * 3", "s1(x - 1, y) + s1(2 * x, y)", "s2(x // 2, y) + s2(x, y - 1)", "s3(x, y) + s3(x + 1, y)")
-    tiles = group("x.inner y.inner x.outer", in_rows(p, compute, store), tiles=(Tile("x", width),), parallel="x.outer")
+    tiles = group("x.inner y.inner x.outer", in_rows(p, *level), tiles=(Tile("x", width),), parallel="x.outer")
     assert by_points(assert_lowered_right(p, [tiles], *REGIONS, sizes=SIZE)) == {"s1", "out"}
 
 

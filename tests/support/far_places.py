@@ -15,6 +15,7 @@ from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, 
 from support.machines import here
 from support.native import build, call
 from support.odd_sizes import DOCUMENTS
+from support.turns import in_turn
 
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load
@@ -117,7 +118,9 @@ def wrong_with_updates(name: str, flags: tuple[str, ...]) -> list[str]:
 
 
 if __name__ == "__main__":
-    cases = [(i, None) for i in INDICES] + [(i, b) for i in ("x - 1", "2 * x", "x + 40") for b in BOUNDARIES]
+    cases = [(i, None) for i in INDICES] + [
+        (index, boundary) for boundary, index in in_turn((*BOUNDARIES, *MIRRORS), ("x - 1", "2 * x", "x + 40"))
+    ]
     flags = tuple(sys.argv[1:])
     problems = [w for index, boundary in cases for w in wrong(index, boundary, flags)]
     print(json.dumps(problems + [w for name in DOCUMENTS for w in wrong_with_updates(name, flags)]))

@@ -370,7 +370,7 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(rows, "fused_row", counted)
     found = row_loops._single_row
     monkeypatch.setattr(row_loops, "_single_row", lambda *a: found(*a) or apart())
-    for c in autoschedule(pipeline, machine(), SearchOptions("default", top=8)).candidates:
+    for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:
         generate(pipeline, c.schedule, machine())
     assert fused or name != "harris"  # where nothing is fused nothing can be apart
 
