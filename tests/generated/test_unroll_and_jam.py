@@ -14,6 +14,7 @@ from support.threads import threads
 from benchmarks.problem import at_regions
 from tilesmith.scheduler.features.schedule_features import counts_of
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
+from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, BoundaryKind
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Placement, Schedule, Tile, Vector
 from tilesmith.scheduler.legality.verifier import check
 from tilesmith.scheduler.rewrites.passes import rewrite
@@ -93,8 +94,11 @@ def test_what_rows_share_is_loaded_and_computed_once(name: str) -> None:
     assert [body.count("LOAD(u16x32, input") for body in kept] == ([12] if name == "in registers" else [])
 
 
-def test_the_next_rows_are_asked_for_and_threads_take_neighbours() -> None:
-    code = source_of(loaded("blur"), SCHEDULES["in registers, past the caches"], here()).code
+@pytest.mark.parametrize("kind", ["repeat_edge", "repeat_image", "mirror_image", "mirror_interior"])
+def test_the_next_rows_are_asked_for_and_threads_take_neighbours(kind: BoundaryKind) -> None:
+    blur = loaded("blur")
+    bounded = replace(blur, inputs=tuple(replace(i, boundary=Boundary(kind)) for i in blur.inputs))
+    code = source_of(bounded, SCHEDULES["inline, past the caches"], here()).code
     asked = re.findall(r"__builtin_prefetch\(input_\d+ \+ (\w+), 0, 2\);", code)
     assert any(re.search(rf" {at} = [^;]*\b{ROWS} \* input_0_stride1\b", code) for at in asked)
     assert "PARALLEL(ts_share(" in code

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from support.planes import X, Y, open_row, planes, statements
 
 from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.platforms.core import Prefetch as CorePrefetch
+from tilesmith.scheduler.ir.index import maximum, minimum, modulo, sym
 from tilesmith.scheduler.ir.loop.program import Prefetch
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane
 from tilesmith.scheduler.loop_passes.dead_code import prune
@@ -67,6 +69,37 @@ def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
             ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth)
     _, kept = prune((), tuple(body), ())
     assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("boundary", ["clamped", "repeated", "mirrored"])
+def test_rows_are_new_whatever_the_boundary_of_their_image(boundary: str) -> None:
+    """Of rows that lie inside of an image, from `low` on, as most do."""
+    b = open_row()
+    low, extent = sym("low"), sym("extent")
+    turn = {"repeated": extent, "mirrored": extent.scaled(2) - 2}.get(boundary)
+    with b.scope() as body:
+        y = b.declare("block", step=4)
+        for row in range(6):
+            inside = y + row
+            if turn is not None:
+                turned = modulo(y + row - low, turn)
+                inside = low + (minimum(turned, turn - turned) if boundary == "mirrored" else turned)
+            at = maximum(low, minimum(inside, low + extent - 1))
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth)
+    _, kept = prune((), tuple(body), ())
+    assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
+
+
+def test_rows_that_two_indices_bound_are_asked_for_one_by_one() -> None:
+    """Both move, and neither is a boundary."""
+    b = open_row()
+    with b.scope() as body:
+        y = b.declare("block", step=4)
+        for row in range(3):
+            at = minimum(y + row, y.scaled(2))
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth)
+    _, kept = prune((), tuple(body), ())
+    assert sum(isinstance(s, Prefetch) for s in kept) == 3
 
 
 def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:

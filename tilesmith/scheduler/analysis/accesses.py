@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tilesmith.scheduler.analysis.access_functions import UNKNOWN, Span, constant, span_of, variable
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Call, Const, Expr, Reduce, RVar, Var, children, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -60,6 +61,12 @@ def range_of(r: RVar) -> Span:
         lo, extent = int(r.lo.value), int(r.extent.value)
         return constant(lo, lo + max(extent, 1) - 1)
     return UNKNOWN
+
+
+def span_inside(stage: Stage, a: StageAccess, d: int) -> Span:
+    """The span of an index of `stage` inside the image that it reads: boundaries change nothing there."""
+    env = {n: variable(n) for n in stage.dims} | {r.name: range_of(r) for r in a.reductions}
+    return span_of(inside(a.access.indices[d], a.producer), env)
 
 
 class _Scope:

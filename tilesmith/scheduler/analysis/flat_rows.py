@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from tilesmith.scheduler.analysis.access_functions import Span, span_of, variable
-from tilesmith.scheduler.analysis.accesses import StageAccess, accesses, range_of
+from tilesmith.scheduler.analysis.accesses import accesses, span_inside
 from tilesmith.scheduler.ir.memo import once
-from tilesmith.scheduler.ir.pipeline.boundary_conditions import inside
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Var, children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
 
@@ -95,7 +93,7 @@ def _pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
     found: dict[PixelRead, None] = {}
     for a in accesses(stage):
         moving = [d for d in range(len(a.used)) if not a.used[d].isdisjoint(pixels)]
-        spans = [(d, _span(stage, a, d)) for d in moving if not a.data[d]]
+        spans = [(d, span_inside(stage, a, d)) for d in moving if not a.data[d]]
         if not moving or (not spans and all(_is_elementwise(a.access.indices[d], pixels) for d in moving)):
             continue
         steps = {s.var: (d, s) for d, s in spans if s.known and s.rate == 1}
@@ -106,12 +104,6 @@ def _pixel_reads(stage: Stage, pixels: Pixels) -> tuple[PixelRead, ...] | None:
             return None
         found[PixelRead(a.producer, channel, place)] = None
     return tuple(found)
-
-
-def _span(stage: Stage, a: StageAccess, d: int) -> Span:
-    """The access function of an index inside the image that it reads: boundaries change nothing there."""
-    env = {n: variable(n) for n in stage.dims} | {r.name: range_of(r) for r in a.reductions}
-    return span_of(inside(a.access.indices[d], a.producer), env)
 
 
 def _is_elementwise(e: Expr, pixels: Pixels) -> bool:

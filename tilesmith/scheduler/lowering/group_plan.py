@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.access_functions import Span, compose, variable
-from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.accesses import accesses, span_inside
 from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.sliding_windows import Windows, group_follows, group_spans, windows
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum
@@ -162,7 +162,8 @@ class GroupPlan:
             own = self.spans.get(stage.name) or tuple(map(variable, stage.dims))
             follows = dict(zip(stage.dims, own, strict=True))
             for a in accesses(stage):
-                for d, span in enumerate(a.spans):
+                for d, known in enumerate(a.spans):
+                    span = known if known.known else span_inside(stage, a, d)
                     moved = span if span.var is None else compose(span, follows[span.var])
                     if moved.known and moved.var in sizes:
                         found.setdefault(a.producer, {})[d] = int(moved.rate * sizes[moved.var])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tilesmith.scheduler.ir.index import Index, const
+from tilesmith.scheduler.ir.index import Atom, Index, const
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.program import Prefetch, PrefetchEnds
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Pointer
@@ -120,25 +120,35 @@ def _side_by_side(
         along = max(rest, key=lambda d: b.depth_of(lanes[d].base), default=None)
     if along is None:
         return (buffer.stage, buffer.component), 0, 1
-    at = _unclamped(b, lanes[along].base)
+    at = _inside(b, lanes[along].base)
     moving = max((c * b.steps.get(a.key, 1) for a, c in at.terms if a.kind == "sym"), key=abs, default=1)
     others = tuple(lanes[d].base for d in rest if d != along)
     side = (buffer.stage, buffer.component, along, at - at.const, others)
     return side, at.const if moving > 0 else -at.const, ahead.get(along, abs(moving))
 
 
-def _unclamped(b: Builder, at: Index) -> Index:
-    """An index without its clamps, where these are to what no loop inside of others moves."""
-    while len(at.terms) == 1 and at.terms[0][1] == 1:
-        atom = at.terms[0][0]
-        if atom.key in b.values:
-            at = b.values[atom.key] + at.const
-            continue
-        depths = [b.depth_of(x) for x in atom.args] if atom.kind in ("min", "max") else []
-        if not depths or depths.count(max(depths)) > 1:
-            break
-        at = atom.args[depths.index(max(depths))] + at.const
-    return at
+def _inside(b: Builder, at: Index) -> Index:
+    """An index where it lies inside of its image: without the clamps, mirrors and repetitions of what loops inside of
+    others move."""
+    while True:
+        depth = b.depth_of(at)
+        moving = [(atom, step) for atom, step in at.terms if b.depth_of(atom.index) == depth]
+        if len(moving) != 1 or moving[0][1] != 1:
+            return at
+        atom = moving[0][0]
+        found = b.values.get(atom.key) or _bounded(b, atom, depth)
+        if found is None:
+            return at
+        at = at - atom.index + found
+
+
+def _bounded(b: Builder, atom: Atom, depth: int) -> Index | None:
+    """What is clamped, repeated or mirrored; None of other atoms. The ways of a mirror add up to what does not move."""
+    found = [x for x in atom.args if b.depth_of(x) == depth]
+    if atom.kind == "min" and len(found) == 2 and b.depth_of(found[0] + found[1]) < depth:
+        return next((x for x in found if len(x.terms) == 1), None)
+    one_of = atom.kind in ("min", "max") or (atom.kind == "mod" and found[:1] == [atom.args[0]])
+    return found[0] if one_of and len(found) == 1 else None
 
 
 def ask_for(b: Builder, buffer: Buffer, place: tuple[Lane, ...], count: int) -> None:
