@@ -148,6 +148,26 @@ def test_stages_that_are_inline_are_looked_through() -> None:
     assert dims_along_rows(turned, "y", {}, rows) == {}
 
 
+def test_stages_that_are_inline_are_looked_through_once() -> None:
+    """Sixty exchanges of a sorting network are as many stages, but 2 ** 60 ways from the last to the image."""
+    pair = lambda f: [f"min({f}(x, y)[0], {f}(x, y)[1])", f"max({f}(x, y)[0], {f}(x, y)[1])"]  # noqa: E731
+    document = {
+        "format": 1,
+        "name": "network",
+        "inputs": [{"name": "a", "type": "uint8", **PLANES}],
+        "stages": [
+            {"name": "f0", **PLANES, "value": ["a(y, x)", "a(y + 1, x)"]},
+            *({"name": f"f{n}", **PLANES, "value": pair(f"f{n - 1}")} for n in range(1, 60)),
+        ],
+        "outputs": ["f59"],
+        "estimates": {"f59": [[0, 64], [0, 64]]},
+    }
+    p = load(document)
+    inlined = {s.name: s for s in p.stages}
+    rows = lambda name: (("x", "y"), ("x",), 1)  # noqa: E731
+    assert dims_along_rows(p.stages[-1], "x", inlined, rows) == {"y": 1}
+
+
 @pytest.mark.parametrize("value", ["a(y // 2, x)", "a(min(y, 30), x)", "a(2 * y, x)"])
 def test_what_steps_otherwise_is_gathered(value: str) -> None:
     """Blocks are for rows one after the other."""

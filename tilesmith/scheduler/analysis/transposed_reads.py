@@ -18,15 +18,28 @@ def dims_along_rows(stage: Stage, along: str, inlined: Mapping[str, Stage], rows
     """The dims of `stage` in which neighbours read neighbours in memory, where its vectors, `along` another dim, read
     across rows; with the bytes of the shortest element that is read so. Stages `inlined` are looked through."""
     found: dict[str, int] = {}
-    for dim, size in _found(stage, {d: d for d in stage.dims}, along, inlined, rows):
-        found[dim] = min(size, found.get(dim, size))
+    waiting = [(stage, {d: d for d in stage.dims})]
+    met: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+    while waiting:
+        reader, moves = waiting.pop()
+        key = reader.name, tuple(sorted(moves.items()))
+        if key in met:  # paths through stages that are read twice each are too many to take them all
+            continue
+        met.add(key)
+        for name, through, reads in _found(reader, moves, along, rows):
+            if name in inlined:
+                waiting.append((inlined[name], through))
+            else:
+                for dim, size in reads:
+                    found[dim] = min(size, found.get(dim, size))
     return found
 
 
 def _found(
-    stage: Stage, moves: Mapping[str, str], along: str, inlined: Mapping[str, Stage], rows: Rows
-) -> Iterator[tuple[str, int]]:
-    """`moves` has the dims of `stage` that move with one of the reader, step for step, and that."""
+    stage: Stage, moves: Mapping[str, str], along: str, rows: Rows
+) -> Iterator[tuple[str, dict[str, str], list[tuple[str, int]]]]:
+    """Of each read of `stage`: what is read; its dims that move with one of the reader, step for step, and that, as
+    `moves` has those of `stage`; and the dims in which neighbours read neighbours across rows, with bytes."""
     for a in accesses(stage):
         if a.definition or any(a.data):
             continue
@@ -36,12 +49,9 @@ def _found(
         dims, near, size = of
         steps = {d: _step(index) for d, index in zip(dims, a.access.indices, strict=True)}
         through = {d: moves[v] for d, v in steps.items() if v is not None and v in moves}
-        if a.producer in inlined:
-            yield from _found(inlined[a.producer], through, along, inlined, rows)
-            continue
         crossed = [d for d, used in zip(dims, a.used, strict=True) if any(moves.get(v) == along for v in used)]
-        if len(crossed) == 1 and crossed[0] not in near:
-            yield from ((through[d], size) for d in near if d in through)
+        across = len(crossed) == 1 and crossed[0] not in near
+        yield a.producer, through, [(through[d], size) for d in near if d in through] if across else []
 
 
 def _step(index: Expr) -> str | None:
