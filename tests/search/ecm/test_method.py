@@ -375,6 +375,29 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     assert fused or name != "harris"  # where nothing is fused nothing can be apart
 
 
+def test_what_is_read_where_data_says_is_not_in_registers() -> None:
+    """Registers hold no rows of all bins: the columns of a grid would be computed anew for each bin that is read."""
+    index = "clamp(int32(image(x, y) * 8.0), 0, 7)"
+    along = "lerp(grid(x // 16, v, k), grid(x // 16 + 1, v, k), float32(x % 16) / 16.0)"
+    document = {
+        "format": 1, "name": "sliced",
+        "inputs": [
+            {"name": "grid", "type": "float32", "dims": ["u", "v", "k"]},
+            {"name": "image", "type": "float32", "dims": ["x", "y"]},
+        ],
+        "stages": [
+            {"name": "columns", "dims": ["x", "v", "k"], "value": along},
+            {"name": "rows", "dims": ["x", "y", "k"],
+             "value": "lerp(columns(x, y // 16, k), columns(x, y // 16 + 1, k), float32(y % 16) / 16.0)"},
+            {"name": "sliced", "dims": ["x", "y"], "value": f"rows(x, y, {index}) + rows(x, y, {index} + 1)"},
+        ],
+        "outputs": ["sliced"], "estimates": {"sliced": [[0, 1920], [0, 1080]]},
+    }  # fmt: skip
+    found = autoschedule(load(document), machine(), SearchOptions("default", top=20)).candidates
+    held = {p.stage for c in found for g in c.schedule.groups for p in g.placements if p.storage == "registers"}
+    assert held.isdisjoint({"columns", "rows"})
+
+
 @pytest.mark.parametrize(("size", "most"), [(2000, 1024), (2048, 64)])
 def test_a_transposition_has_tiles_in_both_dims(size: int, most: int) -> None:
     """The rows that vectors read across stay in the second cache, with their pages; of rows that share few sets of

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.register_windows import FusedRow, How
 from tilesmith.scheduler.features.groups.fusion_group import Members
 from tilesmith.scheduler.features.groups.group_counts import Levels
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.ir.memo import once
+from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.inlining import bounded, levels_of, local_producers, taken_over
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder, needs_memory, nested, real_consumers
@@ -133,7 +135,7 @@ def fuse_rows(
         if any(_compute(result[r]) != at for r in readers):
             continue
         registers = levels.store == at + 1
-        if not (_few_rows(members, name) if registers else _row_by_row(members, name, order)):
+        if not (_few_rows(members, name, result) if registers else _row_by_row(members, name, order)):
             continue
         if row.add(definitions[name], all_readers, "registers" if registers else "memory") is not None:
             continue
@@ -171,7 +173,7 @@ def _other_levels(members: Members, shape: LoopStructure, name: str) -> Iterator
     own, row = shape.choices[name].levels, shape.order.innermost + 1
     if any(at.registers for at in shape.levels.values()) and name in row_shifts(members):
         apart = own is not None and own.compute > row and not members.facts.stages[name].updates
-        if apart and _few_rows(members, name):
+        if apart and _few_rows(members, name, shape.choices):
             yield Levels(row - 1, row, True), "computed again for each row"
         return
     if needs_memory(members, name) is not None:
@@ -245,8 +247,11 @@ def _row_by_row(members: Members, name: str, order: LoopOrder) -> bool:
     return all(s.known and (s.extent(1) == 1 if s.var is None else s.rate == 1 and s.var not in inside) for s in spans)
 
 
-def _few_rows(members: Members, name: str) -> bool:
-    """True if a point of each reader reads few rows of the stage: each has a window of its own in registers."""
+def _few_rows(members: Members, name: str, choices: Mapping[str, Choice]) -> bool:
+    """True if a point of each reader reads few rows of the stage: each has a window of its own in registers. Of rows
+    that data picks none has: the stage would be computed where it is read, for each row anew."""
+    if name in _looked_up(members, choices):
+        return False
     along = members.facts.stages[members.output].row
     for reader in members.consumers[name]:
         rows = 1.0
@@ -256,3 +261,24 @@ def _few_rows(members: Members, name: str) -> bool:
         if rows > members.facts.core.registers.held:
             return False
     return True
+
+
+def _looked_up(members: Members, choices: Mapping[str, Choice]) -> set[str]:
+    """The stages of a group that are read where data says, also through stages that are inline."""
+    definitions = members.facts.definitions
+    found: dict[str, set[str]] = {}
+    if not any(_reads_where_data_says(definitions[name]) for name in members.names):
+        return set()
+    for reader in reversed(members.names):
+        inline = reader in choices and choices[reader].levels is None
+        mine = found.get(reader, set()) if inline else set()
+        for a in accesses(definitions[reader]):
+            if a.producer in members.consumers:
+                dims = zip(definitions[a.producer].dims, a.used, a.data, strict=True)
+                found.setdefault(a.producer, set()).update(d for d, used, data in dims if data or used & mine)
+    return {name for name, dims in found.items() if dims}
+
+
+@once
+def _reads_where_data_says(stage: Stage) -> bool:
+    return any(any(a.data) for a in accesses(stage))
