@@ -38,8 +38,8 @@ def dims_along_rows(stage: Stage, along: str, inlined: Mapping[str, Stage], rows
 def _found(
     stage: Stage, moves: Mapping[str, str], along: str, rows: Rows
 ) -> Iterator[tuple[str, dict[str, str], list[tuple[str, int]]]]:
-    """Of each read of `stage`: what is read; its dims that move with one of the reader, step for step, and that, as
-    `moves` has those of `stage`; and the dims in which neighbours read neighbours across rows, with bytes."""
+    """The reads of `stage`: of each what is read; its dims that move with one of the reader, step for step, and that,
+    as `moves` has those of `stage`; and the dims in which neighbours read neighbours across rows, with bytes."""
     for a in accesses(stage):
         if a.definition or any(a.data):
             continue
