@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.lowered import pipeline
+from support.lowered import buffer, pipeline
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
-from tilesmith.scheduler.ir.loop.program import Argument, If, Let, Loop
+from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Extents, If, Let, Loop
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols
@@ -73,3 +73,12 @@ def test_images_lie_dense_in_the_order_of_their_storage() -> None:
     f = Argument("f", "f_0", FLOAT32, ("x", "y", "c"), ("c", "x", "y"), False)
     symbols = {"f.extent.x": 640, "f.extent.y": 480, "f.extent.c": 3}
     assert estimated_strides([f], symbols) == {"f_0.stride.c": 1, "f_0.stride.x": 3, "f_0.stride.y": 1920}
+
+
+def test_buffers_of_a_call_lie_dense_in_the_order_of_their_storage() -> None:
+    memory = buffer("g", FLOAT32, ("x", "y", "c"))
+    memory.stride = [sym("stride_x"), sym("stride_y"), const(1)]
+    found = Estimates({"n": 40})
+    allocate = Allocate(Extents(memory, (2, 0, 1), (const(3), sym("width"), sym("n"))))
+    found.add((Let("width", sym("n") + 2), allocate))
+    assert [found.value(step) for step in memory.stride] == [3, 126, 1]

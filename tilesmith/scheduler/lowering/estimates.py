@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
-from tilesmith.scheduler.ir.index import Index
-from tilesmith.scheduler.ir.loop.program import Argument, Body, Let, Loop
+from tilesmith.scheduler.ir.index import Index, const, multiply
+from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Body, Extents, Let, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -16,7 +16,8 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 @dataclass(slots=True)
 class Estimates:
     """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, `loops` and those of
-    known `ranges` are in the middle; `rounded` has the functions that others stand for; the rest is 1."""
+    known `ranges` are in the middle; `rounded` has the functions that others stand for; strides of buffers are those of
+    dense ones; the rest is 1."""
 
     symbols: dict[str, int]
     ranges: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
@@ -25,12 +26,15 @@ class Estimates:
     rounded: Mapping[str, Index] = field(default_factory=dict)
 
     def add(self, body: Body) -> None:
-        """Takes in the definitions and the loops of a block."""
+        """Takes in the definitions, the loops and the buffers of a block."""
         for s in walk(body):
-            if isinstance(s, Let):
-                self.lets[s.name] = s.value
-            elif isinstance(s, Loop):
-                self.loops[s.var] = (s.lo, s.hi)
+            match s:
+                case Let(name, value):
+                    self.lets[name] = value
+                case Loop(var, lo, hi):
+                    self.loops[var] = (lo, hi)
+                case Allocate(memory):
+                    self.lets |= _strides(memory)
 
     def value(self, x: Index) -> int:
         """The number that `x` is."""
@@ -52,6 +56,15 @@ class Estimates:
             return 1
         found = self.symbols[name] = value.value(self._look)
         return found
+
+
+def _strides(memory: Extents) -> dict[str, Index]:
+    """The strides of a buffer, were its rows and planes not padded."""
+    found, step = dict[str, Index](), const(1)
+    for d, extent in zip(memory.order, memory.extents, strict=True):
+        found |= dict.fromkeys(memory.buffer.stride[d].symbols(), step)
+        step = multiply(step, extent)
+    return found
 
 
 def estimated_symbols(written: Pipeline, pipeline: Pipeline) -> dict[str, int]:
