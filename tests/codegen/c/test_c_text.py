@@ -213,3 +213,4 @@ def test_loops_over_terms_hold_few_addresses(channels: int, vector_bytes: int, l
     body = code.split(f"{loop}\n")[-1]
     end = body.index("\n" + " " * (len(body) - len(body.lstrip())) + "}")
     assert body[:end].count("OPAQUE(") == opaque
+    assert len(re.findall(r"OPAQUE\(.* \+ xv_\d+\);", body[:end])) == min(opaque, 1), "where vectors are loaded from"

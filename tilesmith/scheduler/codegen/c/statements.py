@@ -28,9 +28,10 @@ from tilesmith.scheduler.codegen.c.outlining import (
 from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_rows
 from tilesmith.scheduler.codegen.c.row_distances import Products, apart, products
 from tilesmith.scheduler.codegen.c.row_macros import RowMacros
+from tilesmith.scheduler.codegen.c.row_places import counted_from, row_places
 from tilesmith.scheduler.codegen.c.types import Symbols, element
 from tilesmith.scheduler.errors import InternalError
-from tilesmith.scheduler.ir.index import const, divide
+from tilesmith.scheduler.ir.index import Index, const, divide
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.program import (
@@ -86,7 +87,7 @@ class Statements:
         self.outlined: list[str] = []  # lines of functions of their own
         self.functions = 0  # that there are
         self.inside = 0  # how many of them around what is printed
-        self.opaque: set[str] = set()  # rows that rolled loops read more than once
+        self.opaque: dict[str, Index] = {}  # rows that rolled loops read more than once, with the place they begin at
         self.repeated = RepeatedLoops()
         self.in_structs: set[str] = set()  # registers that are, by then
         self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
@@ -215,15 +216,17 @@ class Statements:
     def _row(self, s: RowPointer) -> str:
         """A pointer to a row: from that of a row nearby if there is one, as compilers address both by one register
         then, which is up to 5 % of a pipeline's time; or by its coordinates."""
-        own = products(s.offset)
-        near = [row for theirs, row in reversed(self.rows_known) if row.buffer is s.buffer and theirs == own]
+        own, begin = products(s.offset), self.opaque.get(s.result, const(0))
+        alike = (row for theirs, row in reversed(self.rows_known) if row.buffer is s.buffer and theirs == own)
+        near = [row for row in alike if self.opaque.get(row.result, const(0)) == begin]
         ways = ((row.result, apart(s.offset, row.offset)) for row in near)
         found = next((place(row, self.symbols.bare(by)) for row, by in ways if by is not None), None)
         self.rows_known.append((own, s))
         macro = self.row_macros.get(s.buffer.pointer)
-        if found is None and macro is not None:
-            found = macro.call(self.symbols, s, self.names)
-        return found or place(s.buffer.pointer, self.symbols.bare(s.offset))
+        if found is not None:
+            return found
+        whole = None if macro is None else macro.call(self.symbols, s, self.names)
+        return place(whole or place(s.buffer.pointer, self.symbols.bare(s.offset)), self.symbols.bare(begin))
 
     def _pointer(self, b: Buffer) -> str:
         """The type of pointers into a buffer."""
@@ -321,6 +324,7 @@ class Statements:
             lines.append(f"PARALLEL(ts_share({bare(divide(s.hi - s.lo, s.step.const) + 1)}))")
         elif self._is_rolled(s):
             lines.append(self._rolled(s))
+            s = counted_from(s, self.opaque)
         more = f"{s.var} <= {bare(s.hi)}"
         more = f"UNLIKELY({more})" if s.once else more
         lines.append(f"for (int64_t {s.var} = {bare(s.lo)}; {more}; {advanced(self.symbols, s)}) {{")
@@ -340,14 +344,16 @@ class Statements:
 
     def _rolled(self, s: Loop) -> str:
         """The word for such a loop, whose rows are opaque if there are several of one buffer, and it reads several
-        elements of each. Where an iteration has more rows of one buffer than there are registers for addresses, it has
-        no room for those of the next one."""
+        elements of each: from the place on that all of these are counted from, which would take a register for each
+        element. Where an iteration has more rows of one buffer than there are registers for addresses, it has no room
+        for those of the next one."""
         own = [x for x in s.body if isinstance(x, RowPointer)]
         uses = Counter(name for x in s.body for name in used(x))
         rows = [*(row for _, row in self.rows_known), *own]
         most = max(Counter(x.buffer.pointer for x in rows if x.result in uses).values(), default=0)
         if most > 1:
-            self.opaque |= {x.result for x in own if uses[x.result] > 1}
+            several = [x.result for x in own if uses[x.result] > 1]
+            self.opaque |= dict.fromkeys(several, const(0)) | row_places(s, several)
         return "ROLLED_ROWS" if most > self.addresses else "ROLLED"
 
     def _numbers(self, s: Loop) -> list[tuple[int, str]]:
