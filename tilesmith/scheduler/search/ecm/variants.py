@@ -4,7 +4,7 @@ the best partition that is found of each; and the best of these with operands pa
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -100,6 +100,18 @@ class _Planners:
 
     question: Question
     last: Planner | None = None
+    factored: dict[tuple[Factor, ...], tuple[Plan, Facts]] = field(default_factory=dict)
+
+    def facts_with(self, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
+        """The plan of the question with these factors, and the facts of its pipeline."""
+        found = self.factored.get(factors)
+        if found is None:
+            plan, of = with_factors(self.question.plan, factors), self.question.facts
+            strips = frozenset(f.partial for f in factors if not f.interleaved)
+            partial = frozenset(f.partial for f in factors)
+            facts = gather(plan.pipeline, partial, strips, line_bytes=of.line_bytes, core=of.core)
+            found = self.factored[factors] = plan, facts
+        return found
 
     def made(
         self, facts: Facts, known: Mapping[Segment, Tiling] = NO_TILINGS, kinds: tuple[Kind, ...] = KINDS
@@ -203,14 +215,14 @@ def _with_packings_for_factors(q: Question, planners: _Planners, v: Variant) -> 
     parted = {f.stage for f in factors if f.interleaved}
     if not parted:
         return []
-    without = _facts_with(q, tuple(f for f in factors if not f.interleaved))[1]
+    _, without = planners.facts_with(tuple(f for f in factors if not f.interleaved))
     copies = tuple(p for p in packings(without, q.platform) if p.stage in parted)
     if not copies:
         return []
     packed = {p.stage for p in copies}
     kept = tuple(f for f in factors if not (f.interleaved and f.stage in packed))
     gone = {f.partial for f in factors if f not in kept}
-    plan, facts = _facts_with(q, kept)
+    plan, facts = planners.facts_with(kept)
     partition = Partition(v.partition.outputs - gone, v.partition.inlined - gone)
     unpacked = Variant(plan, PartitionSearch(facts, planners.made(facts)), partition)
     other = _with_packings(planners, unpacked, copies)
@@ -238,17 +250,9 @@ def _without_parts(q: Question, planners: _Planners, v: Variant) -> list[Variant
     gone = {f.partial for f in parted}
     if not gone:
         return []
-    plan, facts = _facts_with(q, tuple(f for f in factors if f not in parted))
+    plan, facts = planners.facts_with(tuple(f for f in factors if f not in parted))
     search = PartitionSearch(facts, planners.made(facts))
     return [Variant(plan, search, search.best([Partition(v.partition.outputs - gone, v.partition.inlined - gone)]))]
-
-
-def _facts_with(q: Question, factors: tuple[Factor, ...]) -> tuple[Plan, Facts]:
-    """The plan of a question with these factors, and the facts of its pipeline."""
-    plan = with_factors(q.plan, factors)
-    strips = frozenset(f.partial for f in factors if not f.interleaved)
-    partial = frozenset(f.partial for f in factors)
-    return plan, gather(plan.pipeline, partial, strips, line_bytes=q.facts.line_bytes, core=q.facts.core)
 
 
 def _with_packings(planners: _Planners, v: Variant, copies: tuple[Packing, ...]) -> Variant:
