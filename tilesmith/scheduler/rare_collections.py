@@ -9,8 +9,9 @@ import gc
 from contextlib import ContextDecorator
 from threading import Lock
 
-MOST_YOUNG = 100_000
-"""New objects, less those that were freed, after which the collector looks at them: some MB."""
+MOST_YOUNG = 1_000_000
+"""New objects, less those that were freed, after which the collector looks at them: more than most compilations keep.
+Of these nearly all live until the end, so that looking at them earlier finds some MB of garbage at most."""
 
 
 class _RareCollections(ContextDecorator):
