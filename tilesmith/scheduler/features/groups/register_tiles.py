@@ -64,7 +64,7 @@ def sums_alone(facts: Facts, name: str) -> bool:
 
 
 @once
-def _with_long_reductions(facts: Facts) -> frozenset[str]:
+def with_long_reductions(facts: Facts) -> frozenset[str]:
     """The stages whose values have reductions that vectors run as loops."""
     return frozenset(name for name, stage in facts.definitions.items() if long_reductions(stage))
 
@@ -76,7 +76,7 @@ def sums_together(
     points are computed together, and how many: of long reductions of neighbours that share what they load. `loops` are
     the group's, innermost first, and `computed` has the positions that stages are computed at."""
     facts, sums = members.facts, members.facts.core.registers.sums
-    if _with_long_reductions(facts).isdisjoint(members.names):
+    if with_long_reductions(facts).isdisjoint(members.names):
         return {}
     inside = {n: facts.definitions[n] for n in inlined}
     found: dict[str, dict[str, int]] = {}

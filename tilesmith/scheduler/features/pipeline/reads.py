@@ -140,7 +140,10 @@ def crossing(reads: Iterable[Read]) -> Iterator[Read]:
     """The reads, those whose ways go along different dims as one each: a way that stays at one place of a dim that
     another goes along, as a channel of all, is within that one."""
     for read in reads:
-        ways = list(each_way((read,))) if read.several else ()
+        if not read.several:
+            yield read
+            continue
+        ways = list(each_way((read,)))
         found = [r for r in ways if not any(_is_within(r, other) for other in ways)]
         yield from found if len(found) > 1 else (read,)
 
@@ -152,23 +155,21 @@ def _is_within(read: Read, other: Read) -> bool:
 
 def together(a: Read, b: Read) -> Read:
     """Two reads of the same producer as one."""
-    spans = hulls(a.spans, b.spans)
-    rough = hulls(a.roughly, b.roughly) if a.rough or b.rough else ()
-    looked_up, skipped = a.looked_up or b.looked_up, a.skipped + b.skipped
-    points, bounded, computed = a.points + b.points, a.bounded and b.bounded, a.computed or b.computed
-    found = Read(a.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
-    of = (a.data_of | b.data_of, a.floats_of | b.floats_of)
-    beside = a.beside if a.beside == b.beside else None
-    several = () if looked_up or all(s.known for s in spans) else alike((*a.ways, *b.ways))
-    apart = (a.points * a.apart + b.points * b.apart) / points
-    return found._replace(
-        bounded=bounded,
-        computed=computed,
-        several=several,
-        data_of=of[0],
-        floats_of=of[1],
-        beside=beside,
-        apart=apart,
+    spans, points, looked_up = hulls(a.spans, b.spans), a.points + b.points, a.looked_up or b.looked_up
+    return Read(
+        a.producer,
+        spans,
+        points,
+        looked_up=looked_up,
+        rough=hulls(a.roughly, b.roughly) if a.rough or b.rough else (),
+        skipped=a.skipped + b.skipped,
+        bounded=a.bounded and b.bounded,
+        several=() if looked_up or all(s.known for s in spans) else alike((*a.ways, *b.ways)),
+        computed=a.computed or b.computed,
+        data_of=a.data_of | b.data_of,
+        floats_of=a.floats_of | b.floats_of,
+        beside=a.beside if a.beside == b.beside else None,
+        apart=(a.points * a.apart + b.points * b.apart) / points,
         told=a.told | b.told,
         orders=joined((*a.orders, *b.orders)) if a.orders or b.orders else (),
         loops=max(a.loops, b.loops),
@@ -213,8 +214,6 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
     looked_up, computed = not data_of.isdisjoint(along), not floats_of.isdisjoint(along)
     moved_by = {d for name in read.moved_by for d in _dims_of(own[name], via)}
     moved_by |= {d for s in read.spans if s.var is not None for d in _dims_of(own[s.var], via) if not own[s.var].known}
-    skipped, bounded = points - executed, read.bounded and via.bounded
-    found = Read(read.producer, spans, points, looked_up=looked_up, rough=rough, skipped=skipped)
     straight = [d for d, s in zip(dims, via.spans, strict=True) if s.var is not None and s.var in along]
     beside = None
     if read.beside is not None and straight == [read.beside.dim] and own[straight[0]].rate == 1:
@@ -225,9 +224,15 @@ def inlined_read(read: Read, via: Read, dims: tuple[str, ...], along: tuple[str,
     if not (looked_up or all(s.known for s in spans)):
         through = [(dict(zip(dims, s, strict=True)), n) for s, n in via.ways]
         several = alike((composed(s, by), m * n) for by, n in through for s, m in read.ways)
-    found = found._replace(
+    found = Read(
+        read.producer,
+        spans,
+        points,
+        looked_up=looked_up,
+        rough=rough,
+        skipped=points - executed,
+        bounded=read.bounded and via.bounded,
         several=several,
-        bounded=bounded,
         computed=computed,
         data_of=data_of,
         floats_of=floats_of,

@@ -101,10 +101,9 @@ def has_columns(members: Members, reads: Mapping[str, tuple[Read, ...]]) -> bool
 def _across(members: Members, reads: tuple[Read, ...], row: str | None) -> Iterator[tuple[Read, int, float]]:
     """The reads that cross rows of an image as the loop over `row` runs, with the bytes from one row to the next, and
     the rows that a step moves on."""
-    for read in crossing(reads) if row is not None else ():
+    outside = (r for r in reads if not (r.looked_up or members.is_local(r.producer))) if row is not None else ()
+    for read in crossing(outside):
         producer = members.facts.stages[read.producer]
-        if members.is_local(read.producer) or read.looked_up:
-            continue
         for dim, span in zip(producer.dims, read.roughly, strict=True):
             if span.var == row and span.known and span.rate and producer.apart[dim] > SMALL_EXTENT:
                 yield read, producer.apart[dim] * producer.bytes_per_point, abs(float(span.rate))

@@ -92,11 +92,11 @@ def _around(group: RunningGroup, name: str, run: Run) -> str | None:
 
 
 def bytes_in_order(
-    group: RunningGroup, name: str, run: Run, points: Amount, rows: Amount, ahead: bool = False
+    group: RunningGroup, name: str, run: Run, points: Amount, rows: Amount, following: int | None, ahead: bool = False
 ) -> Amount:
     """Bytes in order that a row walks, with the next ones where these go on where it ends, as those of the group's
     own buffers do and those of an image whose loops are in the order of memory; infinite where there is no end of
-    them, or the next one is asked for `ahead`."""
+    them, or the next one is asked for `ahead`. `following` is what `next_of_row` tells."""
     members = group.members
     facts = members.facts.stages[name]
     if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -108,9 +108,10 @@ def bytes_in_order(
         return inf
     axis = group.nest.axes[along]
     length = points / largest(rows, 1.0) * facts.bytes_per_point
-    if _walked_at_once(group, name, run) or _new_rows(group, name, run) > 1:
-        return inf if ahead else length
-    if not _rows_in_order(group, name, along):
+    at_once = _walked_at_once(group, name, run)
+    if ahead and (at_once or _new_rows(group, name, run) > 1):
+        return inf
+    if at_once or following is None:
         return length
     planes = _planes_bytes(group, name, along, length)
     if state(group.nest, axis.dim, group.level(name)) == WHOLE:

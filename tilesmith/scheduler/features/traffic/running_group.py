@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilesmith.scheduler.features.groups.execution_mode import Run, Running
-from tilesmith.scheduler.features.operations.reduction_loops import long_reductions
+from tilesmith.scheduler.features.groups.register_tiles import with_long_reductions
 from tilesmith.scheduler.features.traffic.cache_traffic import Traffic
 from tilesmith.scheduler.features.traffic.layer_conditions import Layers
 
@@ -43,8 +43,7 @@ class RunningGroup:
 
     def has_loops(self, name: str) -> bool:
         """True if a point of a stage has a reduction that vectors run as a loop, its own or that of a stage inline."""
-        definitions = self.facts.definitions
-        return any(long_reductions(definitions[n]) for n in self.reads[name].with_inlined(name))
+        return not with_long_reductions(self.facts).isdisjoint(self.reads[name].with_inlined(name))
 
     def is_inside_row(self, name: str) -> bool:
         return name != self.members.output and self.levels[name].compute < self.row

@@ -106,9 +106,10 @@ def _inside(facts: Facts, name: str, reads: Effective) -> Mapping[str, Ends]:
     for stage in reads.with_inlined(name):
         clear[stage] = dict(_clear(facts, stage).places)
         for a in accesses(facts.definitions[stage]):
-            for dim, span, data in zip(facts.stages[a.producer].dims, a.spans, a.data, strict=True):
-                if span.var is not None and span.known and not data and dim in clear.get(a.producer, {}):
-                    _narrow(clear[stage], span, clear[a.producer][dim])
+            if places := clear.get(a.producer):
+                for dim, span, data in zip(facts.stages[a.producer].dims, a.spans, a.data, strict=True):
+                    if span.var is not None and span.known and not data and dim in places:
+                        _narrow(clear[stage], span, places[dim])
     return clear[name]
 
 

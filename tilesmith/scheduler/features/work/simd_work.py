@@ -132,7 +132,7 @@ def _work(group: RunningGroup, name: str, run: Run, points: Amount, streamed: bo
         working=working,
         loaded=loaded,
         stored=(0.0,) * len(stored) if streamed else stored,
-        run_bytes=bytes_in_order(group, name, run, points, rows),
+        run_bytes=bytes_in_order(group, name, run, points, rows, still.work.next),
         torn=torn_rows(group, facts, run, rows) if streamed else 0.0,
         awaited_bytes=awaited_bytes(group, facts, run) if streamed else 0.0,
         level=level,
@@ -230,5 +230,5 @@ def _moved_back(group: RunningGroup, name: str) -> Amount:
 
 def _asking(group: RunningGroup, name: str, run: Run, points: Amount, work: Work) -> Work:
     """The work of a stage that asks ahead for what it reads."""
-    run_bytes = bytes_in_order(group, name, run, points, work.rows, ahead=True)
+    run_bytes = bytes_in_order(group, name, run, points, work.rows, work.next, ahead=True)
     return work._replace(run_bytes=run_bytes, asked=lines_asked(group, name, run))
