@@ -107,6 +107,7 @@ OF = {
         scheduler/loop_passes/index_set_splitting: LONG_TRIPS SMALL_BODY
         scheduler/loop_passes/scalar_replacement: NEIGHBOURS
         scheduler/loop_passes/strided_loads: MOST_LOADS
+        scheduler/lowering/addresses: NEAR
         scheduler/lowering/group_plan: UNROLLED_EXTENT SPARE_VECTORS
         scheduler/lowering/interleaved_channels: MOST_LOADS
         scheduler/lowering/loop_nest: WORTH_A_CALL

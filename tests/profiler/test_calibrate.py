@@ -53,6 +53,7 @@ def test_every_figure_is_a_time(measured):
         "memory.load.all",
         "past.copy",
         "past.planes",
+        "asked.rows",
         "memory.in_order",
         "region",
         "gather",
@@ -307,6 +308,20 @@ def ratios(copy: tuple[float, ...], planes: tuple[float, ...]) -> dict[str, Samp
     for one, three in zip(copy, planes, strict=True):
         measured.add({"past.copy": Reading(one), "past.planes": Reading(three)})
     return measured.samples
+
+
+@pytest.mark.parametrize(
+    ("turns", "factor"),
+    [
+        ((1.2, 1.3, 1.3), 1.3),
+        ((1.2, 1.3, 1.04), 1.0),  # a turn that loses no more than turns differ
+        ((0.8, 0.8, 0.8), 1.0),  # a gain is for the model to tell
+        ((20.0, 20.0, 20.0), 8.0),
+    ],
+)
+def test_requests_for_rows_side_by_side_lose_where_they_do_in_every_turn(turns, factor):
+    platform = calibrated(host(), Measured(figures().samples | {"asked.rows": Samples(turns, typical=True)}, "cc"))
+    assert platform.core.prefetch.asked_rows_factor == factor
 
 
 def test_what_a_prefetcher_hides_is_what_a_chain_in_order_saves():

@@ -91,6 +91,11 @@ class Prefetch(_Figures):
         default=1536, description="distance at which what the second level has is asked for into the first"
     )
     furthest_bytes: Bytes = Field(default=65536, description="distance beyond which asking hides no more")
+    asked_rows_factor: Annotated[float, Field(strict=True, gt=0, le=8)] = Field(
+        default=1.0,
+        description="time of rows side by side whose lines a program asks for, in that where it does not; above 1 "
+        "hardware follows such rows, and requests come in its way",
+    )
     request_loads: Amount = Field(
         default=5.0,
         description="loads of scalar code that a request takes the time of: itself, and the line's way inwards",

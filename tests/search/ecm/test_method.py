@@ -149,6 +149,18 @@ def test_rows_side_by_side_are_not_written_past_the_caches(monkeypatch: pytest.M
     assert not any(g.unroll and g.stream for g in groups)
 
 
+@pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
+def test_rows_side_by_side_are_asked_for_unless_that_takes_longer(factor: float, asks: bool) -> None:
+    """Where hardware follows them they are there without."""
+    here = platforms.get("i7-6700")
+    prefetch = here.core.prefetch.model_copy(update={"asked_rows_factor": factor})
+    here = here.model_copy(update={"threads": 1, "core": here.core.model_copy(update={"prefetch": prefetch})})
+    found = autoschedule(pipeline_of("motion_blur"), here, SearchOptions("default", top=8)).candidates
+    groups = [g for c in found for g in c.schedule.groups]
+    assert any(g.unroll for g in groups)
+    assert any(g.unroll and g.prefetch for g in groups) == asks
+
+
 def test_nothing_is_written_past_the_caches_where_copies_do_not_gain_by_it() -> None:
     """Streaming stores save in the caches what is part of the time of a copy."""
     assert not any(g.stream for g in _groups_of_sizes(streaming_store_factor=2.0, write_allocate_factor=2.0))

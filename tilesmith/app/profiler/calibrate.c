@@ -147,6 +147,76 @@ static double walk_ns(int what, char *memory, size_t piece)
     return least / ((double)bytes * threads);
 }
 
+/* As schedules compute rows side by side: lines of SIDE rows of ROW bytes are copied to as many others, one row after the
+   other, with `work` times eight products beside each; and where they are `asked` for, a request for the line ASKED bytes
+   ahead. */
+#define SIDE 8
+#define ROW 10240
+#define ASKED 4096
+#define PRODUCT_OF(a) a *= one; HOLD(a);
+
+static void pass_rows(const char *from, char *to, size_t rows, long work, int asked)
+{
+    f32v one = {0};
+    one += 1;
+    HOLD(one);
+    f32v a = one, b = one, c = one, d = one, e = one, f = one, g = one, h = one;
+    for (size_t y = 0; y + SIDE <= rows; y += SIDE)
+        for (size_t x = 0; x < ROW; x += 64)
+            for (size_t at = y * ROW + x; at < (y + SIDE) * ROW; at += ROW) {
+                if (asked) __builtin_prefetch(from + at + ASKED, 0, 2);
+                for (int k = 0; k < 64; k += VECTOR_BYTES) {
+                    f32v v = *(const f32own *)(from + at + k);
+                    HOLD(v);
+                    *(f32own *)(to + at + k) = v;
+                }
+                for (long n = 0; n < work; n++) {
+                    PRODUCT_OF(a) PRODUCT_OF(b) PRODUCT_OF(c) PRODUCT_OF(d)
+                    PRODUCT_OF(e) PRODUCT_OF(f) PRODUCT_OF(g) PRODUCT_OF(h)
+                }
+            }
+    MEMORY();
+}
+
+#define ROWS ((size_t)64)
+#define MOST_WORK 64
+
+/* ns of a pass over rows of memory from place to place, the least of many, plain and `asked` in turns. */
+static void rows_ns(char *memory, size_t bytes, long work, double *plain, double *asked)
+{
+    const size_t block = 2 * ROWS * ROW;
+    size_t at = 0;
+    *plain = *asked = 1e300;
+    for (double end = now() + sample_ns; *asked == 1e300 || now() < end;)
+        for (int k = 0; k < 2; k++) {
+            at = at + 2 * block + ASKED > bytes ? 0 : at + block;
+            double begun = now();
+            pass_rows(memory + at, memory + at + block / 2, ROWS, work, k);
+            double took = now() - begun, *least = k ? asked : plain;
+            if (took < *least) *least = took;
+        }
+}
+
+/* Time of rows side by side whose lines are asked for, in that of rows whose lines are not, where they take as long to
+   compute as their lines take. */
+static double asked_rows(char *memory, size_t bytes)
+{
+    double plain, asked, computed = 0;
+    rows_ns(memory, bytes, 0, &plain, &asked);
+    long work = 0;
+    while (computed < plain && work < MOST_WORK) {
+        computed = 1e300, work++;
+        for (int k = 0; k < 4; k++) { /* the first brings them into the caches */
+            double begun = now();
+            for (size_t y = 0; y < ROWS; y += SIDE) pass_rows(memory, memory, SIDE, work, 0);
+            double took = now() - begun;
+            if (took < computed) computed = took;
+        }
+    }
+    rows_ns(memory, bytes, work, &plain, &asked);
+    return asked / plain;
+}
+
 /* A ring of `count` lines: each holds the address of the next, in order or in one random cycle. */
 static void ring(char *memory, size_t count, int random)
 {
@@ -257,6 +327,7 @@ static void beyond(char *memory)
     const size_t bytes = set_bytes[sets - 1], piece = whole(bytes / (size_t)threads);
     level("memory", memory, bytes, bytes / (size_t)threads);
     stores(memory, piece);
+    say("asked.rows", asked_rows(memory, whole(bytes)));
     say("memory.scattered", scattered_ns(memory, whole(bytes) / line));
     ring(memory, whole(bytes) / line, 0);
     say("memory.in_order", chase_ns(memory));

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tilesmith.app.profiler.calibrate import beyond_caches, last_level_bytes, reach_ends, reached_bytes
-from tilesmith.app.profiler.samples import Measured
+from tilesmith.app.profiler.samples import AGREE, Measured
 from tilesmith.platforms import CpuPlatform, to_document
 from tilesmith.platforms.ecm import TYPES, LevelCycles, TypeCycles
 
@@ -30,6 +30,11 @@ PAST = ("past.copy", "past.planes")
 """Copies past the caches in the time of plain ones, to one plane and to three. Where they are faster in every turn, the
 estimate stays unless these gain more: a copy hides what lines that need not be loaded save beside computing. A gain in
 doubt is none: neighbours that load the memory make it one or the other by the hour, and whole plans are made for it."""
+ASKED = "asked.rows"
+"""Rows side by side whose lines are asked for, in the time of rows without requests. A loss counts that is one in every
+turn, by more than turns differ."""
+REQUESTS = "core.prefetch"
+"""The group of figures of a core that has theirs; the others are estimates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,9 @@ def calibrated(platform: CpuPlatform, measured: Measured, name: str = "host") ->
     changed = platform.model_copy(update={**plain, "name": name, "caches": caches})
     usual = platform.ecm_parameters
     taken = _taken((*_beyond(platform, measured), *_in_core(platform, measured)), platform, measured, sources)
+    if REQUESTS in taken:
+        prefetch = changed.core.prefetch.model_copy(update={"asked_rows_factor": taken.pop(REQUESTS)})
+        changed = changed.model_copy(update={"core": changed.core.model_copy(update={"prefetch": prefetch})})
     parameters = usual.model_copy(update={figure.removeprefix("ecm."): value for figure, value in taken.items()})
     sources["ecm"] = (
         f"measured with {measured.compiler} {' '.join(platform.compiler.flags)}, {platform.threads} threads, while "
@@ -153,6 +161,8 @@ def _value(platform: CpuPlatform, figure: str) -> Any:
     owner, _, name = figure.rpartition(".")
     if not owner:
         return getattr(platform, name)
+    if figure == REQUESTS:
+        return platform.core.prefetch.asked_rows_factor
     if owner == "ecm":
         return getattr(platform.ecm_parameters, name)
     return getattr(next(c for c in platform.caches if f"l{c.level}" == owner), name)
@@ -213,6 +223,9 @@ def _beyond(platform: CpuPlatform, m: Measured) -> Iterator[_Figure]:
     if memory and m.has(*PAST) and (streamed := _streamed(platform, m)) is not None:
         how = "copies by all threads, of whole lines past the caches to one plane or three, each beside a plain one"
         yield _Figure("ecm.streaming_store_factor", streamed, PAST, how, spreads=0.0)
+    if memory and m.has(ASKED) and all(ratio > 1 + AGREE for ratio in m.samples[ASKED].ns):
+        how = "rows copied side by side, their lines asked for, beside rows without requests; estimates: all but these"
+        yield _Figure(REQUESTS, _round(min(8.0, m.ns(ASKED))), (ASKED,), how, spreads=0.0)
     if memory and m.has("memory.latency", "memory.in_order", "memory.scattered"):
         latency = m.ns("memory.latency")
         share = _round(max(0.0, 1 - m.ns("memory.in_order") / latency))

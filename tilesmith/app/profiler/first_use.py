@@ -20,7 +20,7 @@ from tilesmith.platforms import CpuPlatform, PlatformError, parse, to_document
 VARIABLE = "TILESMITH_CALIBRATE"
 """Says in the environment that nothing is measured on first use, where it is one of _NO."""
 _NO = ("0", "false", "no", "off", "f", "n")
-_MEASURED = 9
+_MEASURED = 10
 """The version of the measurement: counts up where figures of before are no longer what they would be."""
 DISTURBED_S = 3600.0
 """For so long a measurement is kept that other programs disturbed, or machines beside this virtual one."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 AGREE = 0.05
 """The spread up to which turns say the same."""
-TYPICAL = ("region", "gather", "window", "vector_clock", "stored.", "past.")
+TYPICAL = ("region", "gather", "window", "vector_clock", "stored.", "past.", "asked.")
 """Beginnings of the names of figures whose median counts: what two threads tell each other takes half as long while
 they happen to be on one core, which no program can expect, and differences of times become larger and smaller by
 what disturbs them; a ratio is no nearer to the truth where it is small, and a clock no truer where it is fast."""

@@ -143,7 +143,8 @@ def _inside(b: Builder, at: Index) -> Index:
 
 
 def _bounded(b: Builder, atom: Atom, depth: int) -> Index | None:
-    """What is clamped, repeated or mirrored; None of other atoms. The ways of a mirror add up to what does not move."""
+    """The index that is clamped, repeated or mirrored; None of other atoms. The ways of a mirror add up to what does
+    not move."""
     found = [x for x in atom.args if b.depth_of(x) == depth]
     if atom.kind == "min" and len(found) == 2 and b.depth_of(found[0] + found[1]) < depth:
         return next((x for x in found if len(x.terms) == 1), None)
