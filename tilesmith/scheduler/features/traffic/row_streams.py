@@ -96,8 +96,7 @@ def bytes_in_order(
 ) -> Amount:
     """Bytes in order that a row walks, with the next ones where these go on where it ends, as those of the group's
     own buffers do and those of an image whose loops are in the order of memory; infinite where there is no end of
-    them, or the next one is asked for `ahead`. Whole rows side by side have none where hardware follows them.
-    `following` is what `next_of_row` tells."""
+    them, or the next one is asked for `ahead`. `following` is what `next_of_row` tells."""
     members = group.members
     facts = members.facts.stages[name]
     if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -109,9 +108,9 @@ def bytes_in_order(
         return inf
     axis = group.nest.axes[along]
     length = points / largest(rows, 1.0) * facts.bytes_per_point
-    at_once, followed = _walked_at_once(group, name, run), members.facts.core.prefetch.asked_rows_factor > 1.0
-    if (ahead or followed) and (at_once or _new_rows(group, name, run) > 1):
-        return inf if ahead else chosen(axis.counts > 1, length, inf)
+    at_once = _walked_at_once(group, name, run)
+    if ahead and (at_once or _new_rows(group, name, run) > 1):
+        return inf
     if at_once or following is None:
         return length
     planes = _planes_bytes(group, name, along, length)

@@ -89,16 +89,7 @@ def _of_group(group: RunningGroup, stages: Sequence[StageCounts]) -> GroupWork:
     members = group.members
     past = share_past(members, group.running.past)
     circulating, chained = circulating_bytes(members), chain_of_loop(group, stages)
-    return GroupWork(parallel, tiles, circulating, _bytes_ahead(group), working, past, chained)
-
-
-def _bytes_ahead(group: RunningGroup) -> int:
-    """Bytes ahead along a row that the program asks for; of rows side by side, where hardware follows them, as many as
-    asking is of use for."""
-    core = group.facts.core.prefetch
-    side_by_side = group.reads[group.members.output].side_by_side > 1
-    followed = side_by_side and core.asked_rows_factor > 1.0 and not group.facts.stages[group.members.output].updates
-    return core.furthest_bytes if followed else group.running.prefetch
+    return GroupWork(parallel, tiles, circulating, group.running.prefetch, working, past, chained)
 
 
 def _of_stage(group: RunningGroup, counts: StageCounts) -> StageCounts:

@@ -170,6 +170,11 @@ class Group:
     prefetch: int = 0
     attributes: Attributes = ()
 
+    @property
+    def rows_side_by_side(self) -> bool:
+        """True if a loop over a tile of several rows is unrolled, so that these are computed side by side."""
+        return any(t.dim in self.unroll and t.size is not None for t in self.tiles)
+
     def tile(self, dim: str) -> Tile | None:
         """The tile of `dim`, where it has one."""
         return next((t for t in self.tiles if t.dim == dim), None)

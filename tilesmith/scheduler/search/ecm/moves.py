@@ -218,9 +218,7 @@ def _streams(pricing: Pricing, members: Members, shape: LoopStructure) -> bool:
 
 def whole_rows(pricing: Pricing, plan: GroupCandidate, sized: Sized) -> bool:
     """True if rows are read in order, as far as is known, and whole: what lies ahead of a shorter one is another
-    tile's. Rows side by side are not asked for where hardware follows them."""
-    if sized.shape.order.rows and pricing.platform.core.prefetch.asked_rows_factor > 1.0:
-        return False
+    tile's."""
     output = pricing.facts.stages[plan.segment.output]
     along = output.row or ""
     few = inf if _rows_at_once(plan) > pricing.platform.core.prefetch.rows else FEW
