@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.builds import HOST_BYTES
 from support.machines import here
 from support.native import build, call
 from support.shipped import assert_right, problem
@@ -24,7 +25,11 @@ SMALL = Core(
 LARGE = Core(
     registers=Registers(held=64, terms=4096, sums=16, extremes=16),
     instructions=Instructions(
-        table_lookup_bytes=64, pairwise_products=True, streamed_bytes=64, permuted_bytes=1, gathered_bytes=1
+        table_lookup_bytes=64 if HOST_BYTES >= 64 else 32,
+        pairwise_products=True,
+        streamed_bytes=64,
+        permuted_bytes=1,
+        gathered_bytes=1,
     ),
     latency_cycles=Latencies(gather=1.0, quotient=1.0),
     prefetch=Prefetch(rows=4096, first_level_rows=4096, near_bytes=1 << 20, furthest_bytes=1 << 20),

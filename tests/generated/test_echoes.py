@@ -49,7 +49,8 @@ def test_echoes_have_vectors_along_rows(case: str, vector_bytes: int) -> None:
     (loops,) = made.schedule.groups[0].updates
     assert loops.vector is not None
     assert (loops.vector.dim, loops.vector.lanes) == ("r", vector_bytes // 4)
-    library = build(made.source, ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
+    flags = ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")
+    library = build(made.source, flags, vector_bytes=vector_bytes)
     rng = np.random.default_rng(7)
     for width in (65, 80, 97, 130, 214):
         image = Image(rng.random((2, width), np.float32), (0, 0))

@@ -136,7 +136,8 @@ class Form:
         one_by_one = self._loads([f"v[{lane}]" for lane in range(self.lanes)])
         if signed in PAIRED:
             two = self._loads([_of_pair("v", lane) for lane in range(self.lanes)])
-            lines += [f"#if {IN_PAIRS}", *_pairs("v", self.lanes), two, "#else", one_by_one, "#endif"]
+            used = [line for n, line in enumerate(_pairs("v", self.lanes)) if f"v_{n}[" in two]
+            lines += [f"#if {IN_PAIRS}", *used, two, "#else", one_by_one, "#endif"]
         else:
             lines.append(one_by_one)
         body = "\n".join(lines)
