@@ -15,7 +15,7 @@ from tilesmith.scheduler.compiler import compile_pipeline
      ("max_filter", "i7-6700")],
 )  # fmt: skip
 def test_every_stage_in_memory_has_lines(name: str, machine: str) -> None:
-    """Of C and of OpenCL C. Machines take turns."""
+    """Lines of C and of OpenCL C. Machines take turns."""
     made = compile_pipeline(pipelines.load(name), load(machine))
     groups = made.schedule.groups
     own = {p.stage: p for g in groups for p in g.placements if p.compute != "inline"}

@@ -73,7 +73,7 @@ def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
 
 @pytest.mark.parametrize("boundary", ["clamped", "repeated", "mirrored"])
 def test_rows_are_new_whatever_the_boundary_of_their_image(boundary: str) -> None:
-    """Of rows that lie inside of an image, from `low` on, as most do."""
+    """Rows lie inside of the image, from `low` on, as most do."""
     b = open_row()
     low, extent = sym("low"), sym("extent")
     turn = {"repeated": extent, "mirrored": extent.scaled(2) - 2}.get(boundary)

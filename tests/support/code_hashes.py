@@ -17,7 +17,7 @@ from support.shipped import scheduled
 
 
 def of_cases() -> dict[str, str]:
-    """Of some shipped pipelines, and of random cases, one of each kind."""
+    """Hashes of the C of some shipped pipelines, and of random cases, one of each kind."""
     sources = {name: scheduled(name, machine()).source for name in ("harris", "interpolate", "unsharp")}
     cases = {str(seed): random_case(seed) for seed in range(12)}
     sources |= {name: source_of(case.pipeline, case.schedule, machine()) for name, case in cases.items()}

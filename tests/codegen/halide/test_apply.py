@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.halide, pytest.mark.slow]
 
 @cache
 def unscheduled(name: str) -> list[tuple[np.ndarray, ...]]:
-    """What Halide computes without a schedule, compiled once for all tests: of Funcs of their own, as Halide does not
+    """Results of Halide without a schedule, compiled once for all tests: of Funcs of their own, as Halide does not
     compile again what it has run when only an inner Func has another schedule."""
     return CASES[name]().realised()
 

@@ -151,7 +151,7 @@ def test_rows_side_by_side_are_not_written_past_the_caches(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
 def test_rows_side_by_side_are_asked_for_unless_that_takes_longer(factor: float, asks: bool) -> None:
-    """Where hardware follows them they are there without."""
+    """Rows side by side are there without requests where hardware follows them."""
     here = platforms.get("i7-6700")
     prefetch = here.core.prefetch.model_copy(update={"asked_rows_factor": factor})
     here = here.model_copy(update={"threads": 1, "core": here.core.model_copy(update={"prefetch": prefetch})})
