@@ -26,12 +26,9 @@ class Params:
     from_root_gain: float = 0.95
     """A partition found from there, or by several joins at once, is taken where it costs no more than this, relative
     to what is found otherwise: what many groups cost at the edges of rows and of tiles the model knows least of."""
-    alone_for_a_bound: int = 8
-    """Stages alone that do the same for a point, and differ in size, of which one has a coarse plan to tell that all
-    cost more than they may."""
-    alone_nearly_as_dear: float = 1.02
-    """Costs of two such stages that differ by no more than this tell the cost of those of a size between: a step of the
-    search has to gain more of the cost of all groups than that of each may be off."""
+    nearly_as_large: float = 1.02
+    """Groups that are the same but for names and for extents that differ by no more than this ratio have the same
+    plans, and costs in proportion to their points."""
     planned_stages_per_stage: int = 12
     """Stages planned for each stage of the pipeline, at most, beyond those of the first partitions."""
     joins_one_by_one: int = 8

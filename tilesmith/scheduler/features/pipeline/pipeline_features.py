@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
@@ -102,13 +102,6 @@ class StageFacts:
             if 4 * within >= 3 * most:
                 return size
         return self.computed_bytes
-
-    @property
-    def of_a_point(self) -> Hashable:
-        """A key of what is done for a point, and how it lies: equal for stages that differ in names and sizes."""
-        reads = tuple((r.spans, r.points, r.looked_up, r.computed) for r in self.reads)
-        updates = tuple((u.iterations / self.root_points, u.looked_up) for u in self.updates)
-        return self.dims, self.storage, self.row, self.bytes_per_point, self.typed, reads, updates
 
     def extent(self, dim: str) -> int:
         return self.extents[self.dims.index(dim)]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
-from math import inf, isfinite
-from operator import ge
+from itertools import islice
+from math import inf
 from typing import Self
 
 from tilesmith.scheduler.features.groups.fusion_group import Members, members_of
-from tilesmith.scheduler.features.groups.stages_alike import but_for_names
+from tilesmith.scheduler.features.groups.stages_alike import GroupForm, group_form
 from tilesmith.scheduler.features.groups.unchanged_groups import is_unchanged
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
 from tilesmith.scheduler.features.schedule_features import counts_of_group
@@ -23,7 +22,7 @@ from tilesmith.scheduler.search.params import PARAMS
 from tilesmith.scheduler.search.taco2019.grouping import Segment, is_special
 from tilesmith.scheduler.search.taco2019.levels import LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import tiled_dims
-from tilesmith.scheduler.search.tile_sizes import Tiling, structure_of
+from tilesmith.scheduler.search.tile_sizes import Sized, Tiling, structure_of
 from tilesmith.scheduler.search.trace import Rejected
 from tilesmith.scheduler.search.vectorize_and_parallelize import finished, root_group
 
@@ -34,8 +33,9 @@ class Planner(Pricing):
     too. Once the deadline has passed, a segment that is not known yet is computed at root if it is a stage alone, and
     cannot be otherwise. Where fewer than `wanted` plans of a segment are found, other sizes of the best are among them.
     `further` is whether the plans of a segment that are `known` are more than the coarse ones. `asked` has the kinds of
-    shape of every segment whose cost was asked for, and `planned` counts their stages; `alike` has a segment for each
-    key of those that are the same but for names."""
+    shape of every segment whose cost was asked for, and `planned` counts their stages. A segment has the plans of the
+    one that it is `like`: itself, or the first that is the same but for names and for extents that hardly differ; these
+    are `planned_forms`, by what they have in common."""
 
     paper: Mapping[Segment, Tiling] = field(default_factory=dict)
     known: dict[Segment, tuple[GroupCandidate, ...]] = field(default_factory=dict)
@@ -45,32 +45,54 @@ class Planner(Pricing):
     further: dict[Segment, bool] = field(default_factory=dict)
     finalised: dict[tuple[Segment, Hashable], Finalised] = field(default_factory=dict)
     asked: dict[Segment, tuple[Kind, ...]] = field(default_factory=dict)
-    alike: dict[Hashable, Segment] = field(default_factory=dict)
+    likes: dict[Segment, Segment] = field(default_factory=dict)
+    planned_forms: dict[Hashable, list[tuple[Segment, GroupForm]]] = field(default_factory=dict)
     planned: int = 0
     wanted: int = 1
     kinds: tuple[Kind, ...] = KINDS
 
     def keep_kinds(self, segments: Iterable[Segment]) -> None:
         """From now on only the kinds of shape that lead in any of these segments have coarse plans."""
-        best = {p.kind for s in segments if len(s.names) > 1 for p in _leading(self._coarse_plans(s))}
+        likes = dict.fromkeys(self.like(s) for s in segments if len(s.names) > 1)
+        best = {p.kind for s in likes for p in _leading(self._coarse_plans(s))}
         self.kinds = tuple(k for k in KINDS if k in best) or KINDS
+
+    def like(self, segment: Segment) -> Segment:
+        """The segment whose plans this one has, too, with other names and sizes."""
+        found = self.likes.get(segment)
+        if found is None:
+            form = group_form(self.facts, segment.names)
+            shared = tuple(name in segment.shared for name in segment.names)
+            planned = self.planned_forms.setdefault((form.key, shared, self._asked(segment), segment in self.paper), [])
+            near = (s for s, other in planned if form.is_near(other, PARAMS.nearly_as_large))
+            found = self.likes[segment] = next(near, segment)
+            if found is segment:
+                planned.append((segment, form))
+        return found
 
     def plans(self, segment: Segment, least: float = 0.0) -> tuple[GroupCandidate, ...]:
         """The best plans of a segment with their best tile sizes, best first; none where it cannot be one group. If it
         costs less than `least`, the first few."""
         found = self.known.get(segment)
-        if found is None:
-            further = self.cost(segment) >= least
-            found = self._known_before(segment, further) or self._worked_out(segment, further)
-            self.known[segment], self.further[segment] = found, further
+        return self._plans(segment, self.cost(segment) >= least) if found is None else found
+
+    def _plans(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
+        found = self._known_before(segment, further) or self._worked_out(segment, further)
+        self.known[segment], self.further[segment] = found, further
         return found
 
     def cost(self, segment: Segment) -> float:
         """The cost of the best plan, about: one tile size a shape is tried. Infinite where there is none."""
         found = self.costs.get(segment)
         if found is None:
-            found = self.costs[segment] = next((p.total for p in self._coarse_plans(segment)), inf)
+            like = self.like(segment)
+            least = next((p.total for p in self._coarse_plans(like)), inf)
+            found = self.costs[segment] = least * self._share(segment, like)
         return found
+
+    def _share(self, segment: Segment, like: Segment) -> float:
+        """The points of a segment, relative to those of the one that it is like."""
+        return 1.0 if segment is like else self._points(segment) / self._points(like)
 
     def worked_out(self, segment: Segment) -> float:
         """The cost of the best of all plans of a segment, which `cost` tells from then on."""
@@ -79,64 +101,19 @@ class Planner(Pricing):
 
     def cost_of_all(self, segments: Sequence[Segment], most: float) -> float:
         """The cost of segments together; infinite where it is more than `most`: then those that cost most by far tell,
-        or some of many that are alike, and the others are not planned."""
+        and the others are not planned."""
         known = [self.costs.get(s) for s in segments]
         unknown = [s for s, cost in zip(segments, known, strict=True) if cost is None]
         for segment in unknown:
             self._asked(segment)
         found = sum([cost for cost in known if cost is not None])
+        for segment in sorted(unknown, key=self._points, reverse=True):
+            if found > most:
+                return inf
+            found += self.cost(segment)
         if unknown:
-            in_order = sorted(unknown, key=self._points, reverse=True)
-            for n, segment in enumerate(in_order):
-                if found > most:
-                    return inf
-                if n == 1 and isfinite(most):
-                    if found + self._least_of_alone(in_order[1:]) > most:
-                        return inf
-                    self._cost_between(in_order)
-                found += self.cost(segment)
             found = sum([self.costs[s] if cost is None else cost for s, cost in zip(segments, known, strict=True)])
         return found if found <= most else inf
-
-    def _least_of_alone(self, segments: Sequence[Segment]) -> float:
-        """The least that stages alone among these segments cost, which are in the order of their points, the most
-        first. Of those that do the same for a point one in so many is planned: larger ones cost no less."""
-        step, least = PARAMS.alone_for_a_bound, 0.0
-        for alike in self._alone_alike(segments):
-            for first in range(0, len(alike), step):
-                some = alike[first : first + step]
-                last = self._extents(some[-1])
-                as_large = [s for s in some if all(map(ge, self._extents(s), last))]
-                least += len(as_large) * self.cost(some[-1])
-        return least
-
-    def _alone_alike(self, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-        """The stages alone among these segments that do the same for a point, where these are many."""
-        alone = [s for s in segments if len(s.names) == 1]
-        alike: dict[Hashable, list[Segment]] = {}
-        for segment in alone if len(alone) >= PARAMS.alone_for_a_bound else ():
-            alike.setdefault(self.facts.stages[segment.output].of_a_point, []).append(segment)
-        return (found for found in alike.values() if len(found) >= PARAMS.alone_for_a_bound)
-
-    def _cost_between(self, segments: Sequence[Segment]) -> None:
-        """Costs, in proportion to their points, of stages alone between a larger and a smaller one that do the same for
-        a point and cost nearly as much; of these segments, which are in the order of their points."""
-        for alike in self._alone_alike(segments):
-            known = [n for n, s in enumerate(alike) if s in self.costs]
-            for first, last in pairwise(known):
-                larger, smaller = alike[first], alike[last]
-                most, least = self.costs[larger], self.costs[smaller]
-                points, fewest = self._points(larger), self._points(smaller)
-                if points == fewest or not least <= most <= least * PARAMS.alone_nearly_as_dear:
-                    continue
-                for segment in alike[first + 1 : last]:
-                    ends = (self._extents(s) for s in (larger, segment, smaller))
-                    if all(a >= b >= c for a, b, c in zip(*ends, strict=True)):
-                        share = (self._points(segment) - fewest) / (points - fewest)
-                        self.costs[segment] = least + share * (most - least)
-
-    def _extents(self, segment: Segment) -> tuple[int, ...]:
-        return self.facts.stages[segment.output].extents
 
     def paper_cost(self, segment: Segment) -> float:
         """The cost of the paper's plan; that of the best plan, about, where there is none."""
@@ -150,15 +127,17 @@ class Planner(Pricing):
 
     def computed_again(self, segment: Segment, least: float) -> Iterator[str]:
         """Stages but the output of which the plan that `cost` tells of computes more again than takes `least`."""
-        plan = self._coarse_plans(segment)[0]
+        like = self.like(segment)
+        plan = self._coarse_plans(like)[0]
         if plan.counts is None:
             return
+        names = dict(zip(like.names, segment.names, strict=True))
         found = {s.stage: 1 - s.root_points / max(float(s.points), 1.0) for s in plan.counts.stages if not s.inlined}
         if max(found.values()) * plan.total <= least:
             return
         for cost in self.model.price(plan.counts, self.platform).stages:
-            if cost.stage != segment.output and float(cost.total) * found[cost.stage] > least:
-                yield cost.stage
+            if cost.stage != like.output and float(cost.total) * found[cost.stage] > least:
+                yield names[cost.stage]
 
     def finalise(self, plan: GroupCandidate) -> Finalised:
         """The plan worked out."""
@@ -271,25 +250,39 @@ class Planner(Pricing):
         return orders[0]
 
     def _worked_out(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
-        """The plans of a segment; those of another that is the same but for names, where there is one."""
-        if segment in self.paper:
-            return self._sized(segment, further)
-        shared = tuple(name in segment.shared for name in segment.names)
-        key = (but_for_names(self.facts, segment.names), shared, self._asked(segment), further)
-        other = self.alike.setdefault(key, segment)
-        if other == segment:
-            return self._sized(segment, further)
-        return tuple(self._as_of_other(segment, other, p) for p in self.known[other])
+        """The plans of a segment; those of the one that it is like, where these are as far worked out."""
+        like = self.like(segment)
+        if like is not segment:
+            found = self.known[like] if like in self.known else self._plans(like, further)
+            if self.further[like] == further:
+                return tuple(self._as_of_other(segment, like, p) for p in found)
+        return self._sized(segment, further)
 
     def _as_of_other(self, segment: Segment, other: Segment, plan: GroupCandidate) -> GroupCandidate:
-        """The plan of another segment for one that is the same but for names."""
-        members, sized = self._coarse_plans(segment)[0].members, plan.sized
-        if sized is None or members is None:
+        """The plan of another segment for one that is like it, in as many tiles."""
+        if plan.sized is None:
             return self._at_root(segment)
-        of, names = sized.shape, dict(zip(other.names, segment.names, strict=True))
+        of, names = plan.sized.shape, dict(zip(other.names, segment.names, strict=True))
+        members = members_of(self.facts, segment.output, segment.names, segment.shared)
         choices = {names[name]: choice for name, choice in of.choices.items()}
         shape = replace(structure_of(members, of.order, choices), stream=of.stream, prefetch=of.prefetch)
-        return GroupCandidate(segment, plan.total, members, replace(sized, shape=shape), plan.kind)
+        total = plan.total * self._share(segment, other)
+        sized = Sized(shape, self._as_many_tiles(members, other, plan.sized), total)
+        return GroupCandidate(segment, total, members, sized, plan.kind)
+
+    def _as_many_tiles(self, members: Members, other: Segment, sized: Sized) -> dict[str, int]:
+        """The tile sizes that cut the output of these members into as many tiles as they cut that of another segment;
+        rows side by side stay as many."""
+        output, before, order = self.facts.stages[members.output], self.facts.stages[other.output], sized.shape.order
+        axes, innermost, rows = self.sizing(members).axes, dim_of(order.loops[order.innermost]), dict(order.rows)
+        sizes: dict[str, int] = {}
+        for d, n in sized.sizes.items():
+            extent, was = output.extent(d), before.extent(d)
+            if extent != was and d not in rows:
+                multiple = axes.multiple_of(d, innermost)
+                n = min(-(-extent // -(-was // n) // multiple) * multiple, extent)
+            sizes[d] = n
+        return sizes
 
     def _sized(self, segment: Segment, further: bool) -> tuple[GroupCandidate, ...]:
         """The coarse plans, the schedule of the paper and a single stage without tiles; and `further` the leading ones

@@ -9,7 +9,7 @@ from operator import itemgetter
 from types import MappingProxyType
 
 from tilesmith.cost_models.taco2019 import Taco2019
-from tilesmith.scheduler.features.groups.stages_alike import but_for_names
+from tilesmith.scheduler.features.groups.stages_alike import group_form
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, gather
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Joining, Packing
@@ -185,7 +185,7 @@ def _with_packings_that_pay(q: Question, planners: _Planners, v: Variant) -> lis
     for without in v.search.segments(v.partition):
         group = groups.get(without.output, without)
         if group.names != without.names:
-            key = but_for_names(every.search.facts, group.names)
+            key = group_form(every.search.facts, group.names)
             if key not in known:
                 compared.add(without.output)
                 before = v.search.planner.worked_out(without)
