@@ -37,7 +37,7 @@ LIMITS_MS = {
     "lens_blur": 617.0,
     "local_laplacian": 912.0,
 }
-CHAINS_MS = {100: 1000.0, 500: 10_000.0}
+CHAINS_MS = {100: 500.0, 500: 10_000.0}
 """Limits of chains of so many stencils."""
 FEWER = 5
 """Chains are repeated so many times less."""
