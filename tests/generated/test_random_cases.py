@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.builds import BUILDS, WIDTHS
-from support.random_cases import METHODS, judge, judged_in_children, random_case
+from support.random_cases import METHODS, judge, judged_in_a_child, random_case
 from support.tools import require_compiler
 
 from tilesmith.scheduler.ir.schedule.schedule import INLINE
@@ -25,7 +25,7 @@ CASES = (
 @pytest.mark.parametrize(("seeds", "build"), CASES)
 def test_generated_code_computes_what_the_interpreter_does(seeds: range, build: str) -> None:
     require_compiler(BUILDS[build].compiler)
-    assert judged_in_children(seeds, build) == {}
+    assert judged_in_a_child(seeds, build) == {}
 
 
 @pytest.mark.parametrize("vector_bytes", WIDTHS)

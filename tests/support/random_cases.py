@@ -3,7 +3,6 @@ a crash is a finding, not the end of the run."""
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import json
 import os
@@ -12,7 +11,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,13 +22,15 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
 from support.builds import BUILDS, HOST_BYTES, Build, environment
+from support.children import SECONDS, Call, Outputs, called
 from support.machines import machine
-from support.native import Region, call, compiled, source_of_plan
+from support.native import Region, compiled, source_of_plan
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule
 from support.random_updates import random_updates
 
+from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
@@ -43,8 +43,6 @@ from tilesmith.scheduler.search import SearchOptions, autoschedule
 
 LARGEST_CODE = 600_000
 """Characters. Inlined into each other, stencils of stencils grow beyond what a compiler does in seconds."""
-SECONDS = 300
-"""The most that one case may take before it counts as one that does not end."""
 
 FAMILIES = (random_updates, random_pipeline, random_stencils, random_updates)
 METHODS = ("random", "random", "planned")
@@ -120,28 +118,87 @@ def case_of(pipeline: Pipeline, schedule: Schedule, seed: int) -> Case:
     return Case(pipeline, schedule, vector_bytes, params, regions, inputs)
 
 
-def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
-    """The first failure of the generated code; where this machine has no such vectors, that it is not compiled. Raises
-    TooLong where there is too much of it."""
+def source_of_case(case: Case) -> CSource:
+    """The C of a case, whose schedule is legal. Raises TooLong where there is too much of it."""
     plan = rewrite(case.pipeline, case.schedule)
     check(plan)
     source = source_of_plan(plan, machine(vector_bytes=case.vector_bytes))
     if len(source.code) > LARGEST_CODE:
         raise TooLong(f"{len(source.code)} characters of code")
+    return source
+
+
+def _call_of(case: Case, source: CSource, flags: Sequence[str], compiler: str) -> Call | None:
+    """The call of a case's code, which is compiled; None where this machine has no such vectors."""
     path = compiled(source, tuple(flags), compiler, case.vector_bytes)
     if case.vector_bytes > HOST_BYTES:
         return None
-    expected = interpret(case.pipeline, case.inputs, case.params, case.regions)
-    library = ctypes.CDLL(str(path))
-    status, got = call(library, source, case.pipeline, case.inputs, case.params, case.regions)
-    if status:
-        return f"status {status}"
+    return Call(path, source, case.pipeline, case.inputs, case.params, case.regions)
+
+
+def _interpreted(case: Case) -> Outputs:
+    return interpret(case.pipeline, case.inputs, case.params, case.regions)
+
+
+def _first_failure(got: Outputs, expected: Outputs) -> str | None:
     for name, arrays in expected.items():
         for n, (a, b) in enumerate(zip(got[name], arrays, strict=True)):
             wrong = disagreement(a, b)
             if wrong:
                 return f"{name}[{n}]: {wrong}"
     return None
+
+
+def judge(case: Case, flags: Sequence[str], compiler: str = "gcc") -> str | None:
+    """The first failure of the generated code, called in this process; nothing where this machine has no such vectors:
+    it is compiled. Raises TooLong as `source_of_case` does."""
+    made = _call_of(case, source_of_case(case), flags, compiler)
+    if made is None:
+        return None
+    expected = _interpreted(case)
+    status, got = made.made()
+    return f"status {status}" if status else _first_failure(got, expected)
+
+
+@cache
+def source_of_seed(seed: int) -> CSource | None:
+    """The C of a random case, made once for all builds; None where there is too much of it."""
+    try:
+        return source_of_case(random_case(seed))
+    except TooLong:
+        return None
+
+
+@cache
+def _expected_of(seed: int) -> Outputs:
+    return _interpreted(random_case(seed))
+
+
+def judged_in_a_child(seeds: Sequence[int], how: str) -> dict[int, str]:
+    """Failures by seed: none, if all is well. Cases, their C and what the interpreter says of them are made here, once
+    for all builds; a child calls the code. Of a hundred seeds one may be skipped because its code is too long."""
+    build = BUILDS[how]
+    calls: dict[int, Call] = {}
+    skipped = []
+    for seed in seeds:
+        try:
+            source = source_of_seed(seed)
+            if source is None:
+                skipped.append(seed)
+            elif (made := _call_of(random_case(seed), source, build.flags, build.compiler)) is not None:
+                calls[seed] = made
+        except Exception as e:
+            e.add_note(f"the seed is {seed}")
+            raise
+    wrong: dict[int, str] = {}
+    for seed, got in zip(calls, called(list(calls.values()), build), strict=True):
+        with np.errstate(all="ignore"):
+            failure = got if isinstance(got, str) else _first_failure(got, _expected_of(seed))
+        if failure:
+            wrong[seed] = failure
+    if len(skipped) > max(1, len(seeds) // 100):
+        wrong.update(dict.fromkeys(skipped, "skipped, with too many others: the code is too long"))
+    return wrong
 
 
 @dataclass(frozen=True)
@@ -152,22 +209,8 @@ class Verdict:
     skipped: tuple[int, ...]
 
 
-def judged_in_children(seeds: range, how: str | Build) -> dict[int, str]:
-    """Failures by seed: none, if all is well. Two children at a time, one where pytest itself runs several. Of a
-    hundred seeds one may be skipped because its code is too long."""
-    jobs = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
-    with ThreadPoolExecutor(jobs) as pool:
-        parts = [range(seeds.start + n, seeds.stop, jobs) for n in range(jobs)]
-        found = list(pool.map(lambda part: judged(part, how), parts))
-    wrong = {seed: what for verdict in found for seed, what in verdict.wrong.items()}
-    skipped = [seed for verdict in found for seed in verdict.skipped]
-    if len(skipped) > max(1, len(seeds) // 100):
-        wrong.update(dict.fromkeys(skipped, "skipped, with too many others: the code is too long"))
-    return wrong
-
-
 def judged(seeds: range, how: str | Build) -> Verdict:
-    """Judges the cases of `seeds` in a process of its own, and in another one after each crash."""
+    """Judges the cases of `seeds` in a process of its own, which makes them, and in another one after each crash."""
     wrong: dict[int, str] = {}
     skipped: list[int] = []
     build_ = BUILDS[how] if isinstance(how, str) else how
