@@ -22,7 +22,7 @@ from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.ir.plan import Plan
 from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import normalise
-from tilesmith.scheduler.search import autoschedule
+from tilesmith.scheduler.search import SearchOptions, SearchResult, autoschedule
 
 TOLERANCE = 1e-5  # of the output's largest magnitude
 
@@ -84,6 +84,12 @@ def cases(names: Iterable[str], sizes: Iterable[str] = tuple(SIZES)) -> list[tup
 def narrow_or_wide(name: str) -> Platform:
     """A machine for a shipped pipeline: its vectors have 16, 32 or 64 bytes, each for a third of the pipelines."""
     return machine(vector_bytes=(16, 64, 32)[pipelines.names().index(name) % 3])
+
+
+@cache
+def found(name: str) -> SearchResult:
+    """The six best schedules of a shipped pipeline by the default method for `machine()`: many tests ask for some."""
+    return autoschedule(loaded(name), machine(), SearchOptions("default", top=6))
 
 
 @cache

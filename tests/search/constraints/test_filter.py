@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from support.machines import machine
+from support.shipped import found as found_for
 from support.small_pipelines import blur, harris, unsharp
 
 from tilesmith.scheduler import pipelines
@@ -78,8 +79,7 @@ def test_any_part_of_the_answer_is_found_again(of: Pipeline) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines.names()[::3])
 def test_of_every_third_pipeline(name: str) -> None:
-    of = pipelines.load(name)
-    best = _found(of, Fixed())
+    of, best = pipelines.load(name), found_for(name)
     decisions = _decisions(best.schedule)
     _checked(of, best, decisions)
     _checked(of, best, _subset(decisions, Random(name)))
@@ -93,8 +93,7 @@ def test_nothing_fixed_is_the_default() -> None:
 
 def test_stages_that_the_search_makes_can_be_fixed() -> None:
     """A window in two steps: what is decided of the first step is of the variant that has one."""
-    of = pipelines.load("machado_blur")
-    best = _found(of, Fixed())
+    of, best = pipelines.load("machado_blur"), found_for("machado_blur")
     made = [s.partial for s in best.schedule.separations]
     decisions = {name: own for name, own in _decisions(best.schedule).items() if name in made}
     assert decisions

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from support.machines import machine
 from support.planar import planar
+from support.shipped import found as found_for
 from support.small_pipelines import chain, pyramid
 
 from benchmarks.documents import pipeline_of
@@ -60,7 +61,7 @@ def test_partitions_that_are_near_are_worked_out_too(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", pipelines.names())
 def test_every_candidate_is_legal_and_none_but_the_paper_s_is_before_a_cheaper_one(name: str) -> None:
     pipeline = pipelines.load(name)
-    found = autoschedule(pipeline, machine(), SearchOptions("default", top=6))
+    found = found_for(name)
     for candidate in found.candidates:
         check(rewrite(pipeline, candidate.schedule))
     costs = [float(c.predicted.total) for c in found.candidates]
@@ -101,7 +102,7 @@ def _but_for_tiles(schedule: Schedule) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", ["interpolate", "local_laplacian", "harris"])
 def test_the_best_schedules_are_others_and_not_the_first_with_other_tiles_of_small_groups(name: str) -> None:
     """Tile sizes that the model calls equal are listed where nothing else is left to be."""
-    first, *others = autoschedule(pipelines.load(name), machine(), SearchOptions("default", top=4)).candidates
+    first, *others = found_for(name).candidates
     cost = float(first.predicted.total)
     for other in others[:2]:
         same = _but_for_tiles(other.schedule) == _but_for_tiles(first.schedule)
@@ -110,7 +111,7 @@ def test_the_best_schedules_are_others_and_not_the_first_with_other_tiles_of_sma
 
 def test_other_groupings_are_among_the_best_schedules() -> None:
     """The Gaussian pyramids of both images are computed ahead, or with the output: it costs nearly the same."""
-    found = autoschedule(pipelines.load("pyramid_blend"), machine(), SearchOptions("default", top=8)).candidates
+    found = found_for("pyramid_blend").candidates
     assert len({tuple(g.output for g in c.schedule.groups) for c in found}) > 1
     assert found[0].schedule == schedule_of(pipelines.load("pyramid_blend"))
 
@@ -119,7 +120,7 @@ def test_other_groupings_are_among_the_best_schedules() -> None:
 def test_what_is_written_past_the_caches_pays(name: str) -> None:
     """By more than a model can tell: who reads it next waits for memory."""
     pipeline = pipelines.load(name)
-    schedule = schedule_of(pipeline)
+    schedule = found_for(name).schedule
     through = replace(schedule, groups=tuple(replace(g, stream=False) for g in schedule.groups))
     if through != schedule:
         costs = [float(predict(rewrite(pipeline, s), machine(), Ecm()).total) for s in (schedule, through)]
@@ -277,7 +278,7 @@ def test_a_scan_is_computed_in_rows_of_its_levels_and_tables_of_it_where_they_ar
 
 def test_of_a_stage_in_several_groups_one_keeps_its_own() -> None:
     """`gaussian_1` reads each value of `gaussian_0`, found in a table, at two places; the output at one."""
-    found = {g.output: g.placement("gaussian_0") for g in schedule_of(pipelines.load("local_laplacian")).groups}
+    found = {g.output: g.placement("gaussian_0") for g in found_for("local_laplacian").schedule.groups}
     assert {output: p.compute for output, p in found.items() if p is not None} == {
         "gaussian_1": "y.inner",
         "output": "inline",
@@ -287,8 +288,8 @@ def test_of_a_stage_in_several_groups_one_keeps_its_own() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["harris", "interpolate", "camera_pipe"])
 def test_the_same_question_has_the_same_answer(name: str) -> None:
-    first, second = (schedule_of(pipelines.load(name)) for _ in range(2))
-    assert first == second
+    again = autoschedule(pipelines.load(name), machine(), SearchOptions("default", top=6))
+    assert again.candidates == found_for(name).candidates
 
 
 def test_a_deadline_ends_the_search_with_the_best_so_far() -> None:
@@ -382,7 +383,8 @@ def test_rows_are_fused_as_they_are_priced(name: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(rows, "fused_row", counted)
     found = row_loops._single_row
     monkeypatch.setattr(row_loops, "_single_row", lambda *a: found(*a) or apart())
-    for c in autoschedule(pipeline, machine(), SearchOptions("default", top=4)).candidates:
+    asked = found_for(name) if name not in written else autoschedule(pipeline, machine(), SearchOptions(top=4))
+    for c in asked.candidates[:4]:
         generate(pipeline, c.schedule, machine())
     assert fused or name != "harris"  # where nothing is fused nothing can be apart
 
@@ -430,7 +432,7 @@ def test_where_work_items_share_a_row_no_window_rotates_in_registers() -> None:
     assert device.work_items > 1
     found = autoschedule(pipelines.load("harris"), device, SearchOptions("default")).schedule
     assert not any(p.storage == "registers" for g in found.groups for p in g.placements)
-    mine = autoschedule(pipelines.load("harris"), machine(), SearchOptions("default")).schedule
+    mine = found_for("harris").schedule
     assert any(p.storage == "registers" for g in mine.groups for p in g.placements)
 
 
