@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from support.kept import sweep_kept
 
+from tilesmith.app import plugins
 from tilesmith.app.garbage import collect_rarely
 from tilesmith.app.runtime import held_folders
 
@@ -42,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TILESMITH_CALIBRATE"] = "0"  # measured figures differ from run to run, and so may schedules
     os.environ["OMP_WAIT_POLICY"] = "passive"  # threads of tiny loops would spin longer than they work
     setattr(ast, "parse", _one_at_a_time)  # noqa: B010 (its type is overloaded)
+    # each service and command looks through all installed packages for plugins: they stay what they are
+    setattr(plugins, "entry_points", cache(plugins.entry_points))  # noqa: B010 (its type is overloaded)
 
 
 def _own_temporary_folder() -> None:
