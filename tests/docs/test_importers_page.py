@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -14,7 +13,9 @@ import numpy as np
 import pytest
 from onnx_models import by_onnxruntime, close
 from PIL import Image
+from typer.testing import CliRunner
 
+from tilesmith.app.cli import app
 from tilesmith.scheduler.frontends.onnx import reader  # noqa: F401  # fills the table
 from tilesmith.scheduler.frontends.onnx.node import OPERATORS
 
@@ -37,15 +38,16 @@ def test_the_commands_and_the_block_work(tmp_path: Path, monkeypatch: pytest.Mon
     Image.fromarray(samples).save(tmp_path / "photo.jpg")
     lines = [line.strip() for line in ONNX.splitlines() if line.startswith(("    tilesmith ", "    python "))]
     assert len(lines) == 5
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for line in lines:
-        program, *arguments = shlex.split(line.replace("examples/", f"{ROOT}/examples/"))
-        main = ["-c", "from tilesmith.app.cli import main; main()"] if program == "tilesmith" else []
-        command = [sys.executable, *main, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for line in lines:
+        program, *arguments = shlex.split(line.replace("examples/", f"{ROOT}/examples/"))
+        if program == "tilesmith":
+            told = CliRunner().invoke(app, arguments)
+            assert told.exit_code == 0, f"{line}\n{told.output}"
+        else:
+            done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
     names: dict[str, Any] = {}
     exec(compile(re.findall(r"```python\n(.*?)```", ONNX, re.DOTALL)[0], "docs/importers.md", "exec"), names)
     (wanted,) = by_onnxruntime(onnx.load("sharpen.onnx"), {"image": names["photo"]})

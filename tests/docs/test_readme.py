@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
+
+from tilesmith.app.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -59,7 +62,10 @@ def test_the_readme_has_commands():
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_work_one_after_the_other(folder):
+def test_the_commands_of_the_readme_work_one_after_the_other(folder, monkeypatch):
+    """In this process, where all that they import is loaded."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     for command in commands():
         if not elsewhere(command):
             run(command, folder)
@@ -72,12 +78,8 @@ def run(command, folder):
     if ">" in arguments:
         target = folder / arguments[arguments.index(">") + 1]
         arguments = arguments[: arguments.index(">")]
-    program = [sys.executable, "-c", "from tilesmith.app.cli import main; main()"]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    done = subprocess.run(
-        program + arguments[1:], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    done = CliRunner().invoke(app, arguments[1:])
+    assert done.exit_code == 0, f"{command}\n{done.output}"
     if target is not None:
         target.write_text(done.stdout)
     for output in re.findall(r"--output \w+=(\S+)", command):
