@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call
+from support.native import build
 from support.tools import require_compiler
 
 from benchmarks.corpus import page

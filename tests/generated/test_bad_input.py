@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.random_schedules import random_schedule
 
 from tilesmith.scheduler.codegen.artifact import CSource

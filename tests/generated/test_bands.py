@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.shipped import assert_right, loaded
 from support.threads import threads
 

@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
+from support.calls import Buffer, Region
 from support.machines import here
-from support.native import Buffer, Region, build
+from support.native import build
 from support.shipped import assert_right, loaded, problem
 
 from tilesmith.scheduler.codegen.artifact import CSource

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.builds import HOST_BYTES, WIDTHS, for_vectors
+from support.calls import call
 from support.machines import here, machine
-from support.native import WARNINGS, call, compiled
+from support.native import WARNINGS, compiled
 from support.shipped import LONG, TOLERANCE, Problem, assert_right, problem, scheduled
 from support.tools import require_tool
 

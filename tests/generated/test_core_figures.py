@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support.builds import HOST_BYTES
+from support.calls import call
 from support.machines import here
-from support.native import build, call
+from support.native import build
 from support.shipped import assert_right, problem
 from support.threads import threads
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call
+from support.native import build
 
 from tilesmith.scheduler.compiler import compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load

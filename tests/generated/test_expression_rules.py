@@ -7,8 +7,9 @@ import random
 from functools import cache
 
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call
+from support.native import build
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 
 from tilesmith.scheduler.compiler import Options, compile_pipeline

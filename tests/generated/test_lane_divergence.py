@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.random_pipelines import random_inputs
 from support.random_schedules import random_schedule
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from support.buffers import E_MEMORY, E_REGION, OK, invoke, query, view
 from support.builds import HOST_BYTES, for_vectors
+from support.calls import call
 from support.machines import here
-from support.native import call, source_of
+from support.native import source_of
 from support.shipped import assert_right, loaded, problem
 from support.tools import require_compiler
 

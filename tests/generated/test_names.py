@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.builders import builder
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.codegen.c.prelude import HELPERS
 from tilesmith.scheduler.compiler import compile_pipeline

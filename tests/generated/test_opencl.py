@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.native import call
+from support.calls import call
 from support.opencl import Shape, device, loaded
 from support.random_cases import random_case
 from support.random_pipelines import disagreement

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load

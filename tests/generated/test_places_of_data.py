@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import Region, call
 from support.machines import here
-from support.native import Region, build, call, source_of
+from support.native import build, source_of
 from support.places import assert_computes, assert_exact, document, inferred
 
 from tilesmith.scheduler.errors import DocumentError

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
+from support.calls import Region, call
 from support.machines import here
-from support.native import Region, build, call
+from support.native import build
 from support.places import Params, assert_computes, assert_exact, document, inferred
 
 from tilesmith.platforms import Platform

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.shipped import assert_right
 
 from benchmarks.problem import at_regions

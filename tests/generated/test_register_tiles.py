@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from support.calls import call
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.shipped import assert_right
 
 from benchmarks.problem import at_regions

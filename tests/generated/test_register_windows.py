@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import here, machine
-from support.native import build, call, loops_over_whole_vectors, source_of
+from support.native import build, loops_over_whole_vectors, source_of
 from support.planar import planar
 from support.random_cases import case_of, judge
 from support.shipped import SIZES, assert_right, loaded, problem

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.shipped import assert_right, random_array
 
 from tilesmith.scheduler.frontends.document.document import load

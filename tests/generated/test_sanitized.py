@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from support.builds import BUILDS, environment
-from support.children import Call, called
+from support.calls import Call
+from support.children import called
 from support.machines import here
 from support.native import compiled
 from support.random_cases import judged_in_a_child

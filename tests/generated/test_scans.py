@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call
+from support.native import build
 from support.threads import threads
 
 from tilesmith.scheduler.compiler import Options, compile_pipeline

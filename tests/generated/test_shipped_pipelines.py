@@ -6,8 +6,9 @@ import ctypes
 from collections.abc import Iterable
 
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.random_stencils import sliding_schedule
 from support.shipped import LARGE, LONG, assert_right, cases, loaded, problem, scheduled
 from support.threads import threads

@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 from support.buffers import E_REGION, OK, invoke, region_of, view
+from support.calls import Region, call
 from support.machines import here
-from support.native import Region, build, call, source_of
+from support.native import build, source_of
 from support.odd_sizes import DOCUMENTS
 from support.random_schedules import random_schedule
 from support.shipped import assert_right, loaded, random_array, scheduled

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 import tilesmith as ts
 from tilesmith import platforms

@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from support.calls import call
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.shipped import assert_right, loaded
 from support.threads import threads
 

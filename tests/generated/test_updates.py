@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.threads import threads
 
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.loop_text import changes
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret

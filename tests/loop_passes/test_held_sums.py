@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call
+from support.native import build
 from support.rows import rows
 
 from tilesmith.scheduler.interpreter.interpreter import Image

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import machine
-from support.native import build, call, source_of, widest_vector
+from support.native import build, source_of, widest_vector
 from support.random_cases import random_case
 
 from tilesmith.scheduler.frontends.document.document import load

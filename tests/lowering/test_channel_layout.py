@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.vectors import FLAGS
 
 from tilesmith.scheduler.frontends.document.document import load

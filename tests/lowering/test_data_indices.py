@@ -7,8 +7,9 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import Buffer, call
 from support.machines import here, machine
-from support.native import Buffer, build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret

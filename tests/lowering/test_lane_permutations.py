@@ -7,9 +7,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image

@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.frontends.document.document import load
 from tilesmith.scheduler.interpreter.interpreter import Image

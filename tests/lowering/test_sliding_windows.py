@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from support.calls import Region, call
 from support.executed import Executed, execute
 from support.machines import here
 from support.methods import PAPER_OPTIONS
-from support.native import Region, build, call, source_of
+from support.native import build, source_of
 from support.planar import planar
 from support.shipped import loaded
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call
+from support.native import build
 from support.random_cases import case_of
 from support.random_pipelines import disagreement, random_pipeline
 from support.random_stencils import random_stencils

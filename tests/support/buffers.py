@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Sequence
 
 import numpy as np
-from support.native import Buffer, Region
+from support.calls import Buffer, Region
 
 from tilesmith.scheduler.codegen.artifact import CSource
 

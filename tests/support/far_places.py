@@ -12,8 +12,9 @@ if __name__ == "__main__":
 
 import numpy as np
 from support.buffers import E_ARGUMENT, E_REGION, OK, invoke, query, region_of, view
+from support.calls import call
 from support.machines import here
-from support.native import build, call
+from support.native import build
 from support.odd_sizes import DOCUMENTS
 from support.turns import in_turn
 

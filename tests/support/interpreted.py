@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 import numpy as np
-from support.native import Region
+from support.calls import Region
 
 from tilesmith.scheduler.interpreter.interpreter import Image, interpret
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
+from support.calls import Region, call
 from support.machines import here
-from support.native import Region, build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.compiler import Options, compile_pipeline
 from tilesmith.scheduler.frontends.document.document import load

@@ -1,11 +1,11 @@
-"""Loop programs called by their interpreter, as compiled ones are called by `support.native.call`."""
+"""Loop programs called by their interpreter, as compiled ones are called by `support.calls.call`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from support.native import Region
+from support.calls import Region
 
 from tilesmith.scheduler.interpreter.interpreter import Image
 from tilesmith.scheduler.ir.loop import interpreter

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from support.calls import Region
 from support.loop_programs import run_program
 from support.lowered import LANES, Lowered, buffer
 from support.machines import machine
-from support.native import Region
 from support.random_pipelines import disagreement, random_inputs
 
 from tilesmith.scheduler.interpreter.interpreter import Image as InputImage

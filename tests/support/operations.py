@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from support.native import Buffer
+from support.calls import Buffer
 
 from tilesmith.scheduler.ir.loop.interpreter import Image, execute
 from tilesmith.scheduler.ir.loop.parser import parse_program

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from support.calls import Region, call
 from support.machines import here
-from support.native import Region, build, call, source_of
+from support.native import build, source_of
 
 from tilesmith.scheduler.features.pipeline.required_regions import required_regions
 from tilesmith.scheduler.frontends.document.document import load

@@ -22,9 +22,10 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
 from support.builds import BUILDS, HOST_BYTES, Build, environment
-from support.children import SECONDS, Call, Outputs, called
+from support.calls import SECONDS, Call, Outputs, Region
+from support.children import called
 from support.machines import machine
-from support.native import Region, compiled, source_of_plan
+from support.native import compiled, source_of_plan
 from support.random_pipelines import disagreement, random_inputs, random_params, random_pipeline, random_regions
 from support.random_schedules import random_schedule
 from support.random_stencils import random_stencils, sliding_schedule

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from support.calls import Region
 from support.machines import machine
-from support.native import Region
 
 from tilesmith.app.runtime.estimates import largest_weight
 from tilesmith.platforms import Platform

@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import here
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.vectors import pairs
 
 from tilesmith.scheduler.frontends.document.document import load

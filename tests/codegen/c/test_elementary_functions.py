@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.machines import machine
-from support.native import WARNINGS, build, call, source_of
+from support.native import WARNINGS, build, source_of
 from support.tools import require_tool
 from support.vectors import BUILDS, FLAGS, pairs
 

@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.turns import in_turn
 from support.vectors import FLAGS
 

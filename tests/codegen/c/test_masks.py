@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import machine
-from support.native import build, call, compiled, source_of
+from support.native import build, compiled, source_of
 from support.rows import of_types, rows
 from support.tools import require_compiler
 

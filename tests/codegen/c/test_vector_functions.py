@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.calls import call
 from support.interpreted import interpreted
 from support.machines import here, machine
-from support.native import build, call, source_of
+from support.native import build, source_of
 from support.rows import rows
 from support.turns import in_turn
 from support.vectors import BUILDS, FLAGS, MACHINES, pairs

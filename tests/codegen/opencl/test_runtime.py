@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.native import Buffer
+from support.calls import Buffer
 from support.opencl import device, library
 from support.tools import require_tool
 
