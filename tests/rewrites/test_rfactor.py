@@ -62,11 +62,12 @@ def assert_same(
 ) -> Pipeline:
     """Compares values and required regions; the factored pipeline."""
     cut = factored(pipeline, factors)
+    normal, normal_cut = normalise(pipeline), normalise(cut)
     regions = {name: tuple((1, 5) for _ in pipeline.stage(name).dims) for name in pipeline.outputs}
     for (width, height), values in itertools.product(sizes, params):
         inputs = images(width, height)
         expected = interpret(pipeline, inputs, values, regions)
-        for of in (cut, normalise(cut)):
+        for of in (cut, normal_cut):
             got = interpret(of, inputs, values, regions)
             for name, arrays in expected.items():
                 for a, b in zip(arrays, got[name], strict=True):
@@ -74,8 +75,8 @@ def assert_same(
                     assert a.dtype == b.dtype
         known = {"n": 3, "m": 3} | values
         boxes = {"photo": ((-2, width), (3, height)), "reals": ((-2, width), (3, height))}
-        whole = required_regions(normalise(pipeline), regions, known, boxes)
-        less = required_regions(normalise(cut), regions, known, boxes)
+        whole = required_regions(normal, regions, known, boxes)
+        less = required_regions(normal_cut, regions, known, boxes)
         for name in ("photo", "reals"):
             for (lo, extent), (low, cut_extent) in zip(whole.get(name, ()), less.get(name, ()), strict=False):
                 assert lo <= low
