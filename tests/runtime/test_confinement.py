@@ -330,7 +330,7 @@ def test_a_worker_that_is_killed_leaves_nothing(tmp_path: Path, how: str, with_l
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -92,7 +92,7 @@ def test_cancelling_what_runs_kills_the_program(cache: Path, tmp_path: Path) -> 
         assert waiting.cancelled()
         with pytest.raises(CancelledError):
             waiting.result()
-        assert psutil.wait_procs(programs, timeout=10)[1] == []
+        assert psutil.wait_procs(programs, timeout=60)[1] == []
         assert pool.submit(job, cache, source()).result().threads == 1
 
 

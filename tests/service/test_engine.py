@@ -325,7 +325,7 @@ def test_processes_end_with_a_service_that_is_killed(tmp_path):
         processes = psutil.Process(service.pid).children(recursive=True)
         assert len(processes) >= 3
         service.kill()
-    _, alive = psutil.wait_procs(processes, timeout=20)
+    _, alive = psutil.wait_procs(processes, timeout=60)
     assert alive == []
 
 

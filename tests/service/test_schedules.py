@@ -123,7 +123,7 @@ def test_one_of_many_equal_questions_at_once_is_scheduled(start, pipeline):
 
 def test_two_services_on_one_store_make_one_row(start, pipeline):
     first, second = start(), start()
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     first.scheduling.meanwhile = second.scheduling.meanwhile = lambda: both.wait() and None
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda s: ask(s, pipeline=pipeline()), (first, second)))
