@@ -36,7 +36,8 @@ def values_reused(group: RunningGroup, name: str, run: Run) -> tuple[Reuse, ...]
 
 def _reused(facts: Facts, name: str, reads: Effective, made: dict[str, float]) -> Iterator[Reuse]:
     """Values that are `made`, so many of each for a point, and used again: at once as many as one point uses, or all
-    points together have. What was loaded is still where it was."""
+    points together have. Those without a register are stored once, those that were loaded, too: between two uses the
+    loop stores to other memory, and compilers do not look there again."""
     stages, times = facts.stages, {name: 1.0, **reads.executed}
     for producer, n in made.items():
         readers = ((often, stages[p].read_of.get(producer)) for p, often in times.items())
@@ -44,8 +45,7 @@ def _reused(facts: Facts, name: str, reads: Effective, made: dict[str, float]) -
         again = max(0.0, uses - n)
         if n and again:
             live = min(uses, n * reads.side_by_side)
-            stored = min(n, again) if producer in reads.executed else 0.0
-            yield Reuse(stages[producer].bytes_per_point, live, again, stored)
+            yield Reuse(stages[producer].bytes_per_point, live, again, min(n, again))
 
 
 def _literals(facts: Facts, name: str, reads: Effective) -> Iterator[Reuse]:
