@@ -7,6 +7,7 @@ from support.ecm_counts import both, counts, machine, terms, with_core, work
 
 from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import (
+    Addresses,
     Chain,
     Reuse,
     Sums,
@@ -193,6 +194,17 @@ def test_addresses_of_more_rows_than_general_registers_are_loads(register: int) 
     assert of_many_rows(1, register) == six
     cycles = [(of_many_rows(rows, register) - six) / 1e3 for rows in (8, 12)]
     assert cycles == pytest.approx([100 * 2 / 8 * 0.5, 100 * 6 / 12 * 0.5], rel=0.02)
+
+
+def test_addresses_of_more_rows_side_by_side_than_general_registers_are_loads() -> None:
+    """Of so many rows a point comes to two, as many of whose addresses are in registers as all rows have."""
+    platform, of = machine(load_cycles=0.5), work(loads=(Transfer("aligned", 4, 100.0),))
+    none, six, twelve = (
+        terms(counts(of._replace(addresses=addresses)), platform)["in core"]
+        for addresses in (None, Addresses(6.0, 2.0), Addresses(12.0, 2.0))
+    )
+    assert six == none
+    assert (twelve - none) / 1e3 == pytest.approx(6 / 12 * 2 * 0.5, rel=0.02)
 
 
 def test_sums_beyond_the_registers_are_loaded_and_stored_for_each_term() -> None:

@@ -85,6 +85,14 @@ class Reuse(NamedTuple):
     uniform: bool = False
 
 
+class Addresses(NamedTuple):
+    """Addresses of the `rows` of memory that points side by side go along in one step; each of the points comes to one
+    of them so many `times`."""
+
+    rows: float
+    times: float
+
+
 class Before(NamedTuple):
     """The operations, loads and stores of the values of a point before updates, which are computed by so many lanes."""
 
@@ -182,10 +190,11 @@ class Work(NamedTuple):
     many bytes before, `again`, and so many bytes are touched in between; None if there are none. A point takes the
     cycles of `chain` from its loads to its value, all else aside, and `needs` registers meanwhile, beside what is
     `reused`; those of long reductions have `sums` in registers. Several rows that it stores at once outside of the
-    group are `together` with those that it loads. Where updates run by other lanes than what comes `before` them, this
-    is apart from the other operations, loads and stores. Or all of these are of its values, and `passes` are its
-    updates; `rows`, `steps` and `singles` are then of the values that no update is computed instead of. Where whole
-    vectors without clamps leave a part of its rows, other code computes these `edges`.
+    group are `together` with those that it loads. The rows that points side by side go along have `addresses`. Where
+    updates run by other lanes than what comes `before` them, this is apart from the other operations, loads and stores.
+    Or all of these are of its values, and `passes` are its updates; `rows`, `steps` and `singles` are then of the
+    values that no update is computed instead of. Where whole vectors without clamps leave a part of its rows, other
+    code computes these `edges`.
 
     `in_output`: computed in the loop of the group's output, vector by vector (the output itself is), so that the work
     of all of these overlaps.
@@ -224,6 +233,7 @@ class Work(NamedTuple):
     sums: Sums | None = None
     reused: tuple[Reuse, ...] = ()
     edges: Edges | None = None
+    addresses: Addresses | None = None
 
 
 class GroupWork(NamedTuple):

@@ -94,7 +94,8 @@ class Ecm:
     def _step(self, work: Work, m: Machine) -> Step:
         """By identity, since hashing all the parts would cost more."""
         parts = (work.operations, work.loads, work.stores, work.before, work.reused)
-        key = (id(m), work.lanes, *map(id, parts), work.held, work.needs, work.asked, work.sums, work.chain.whole)
+        others = (work.held, work.needs, work.asked, work.sums, work.chain.whole, work.addresses)
+        key = (id(m), work.lanes, *map(id, parts), *others)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:

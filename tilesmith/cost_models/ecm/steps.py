@@ -311,13 +311,15 @@ def _reloads(work: Work, m: Machine) -> float:
 
 def _crowded(work: Work, m: Machine) -> float:
     """Cycles of a step for what has no register of its own where points are computed together: addresses of the rows
-    from which they take an element each for all lanes, and sums, which are loaded and stored for each term. Where
-    instructions take elements from memory, none is in a register."""
+    whose vectors they load and store, or from which they take an element each for all lanes, and sums, which are loaded
+    and stored for each term. Where instructions take elements from memory, none is in a register."""
     p, cycles = m.parameters, 0.0
     apart = [t for t in work.loads if t.way == "uniform" and t.stride > 1]
     rows = sum(t.stride for t in apart)
     if rows > m.addresses:
         cycles += (1 - m.addresses / rows) * sum(t.times for t in apart) * p.load_cycles
+    if work.addresses is not None and work.addresses.rows > m.addresses:
+        cycles += (1 - m.addresses / work.addresses.rows) * work.addresses.times * p.load_cycles
     if work.sums is not None:
         elements = 0 if m.takes_elements else NEXT_ELEMENTS
         each = max(1.0, work.lanes * work.sums.size / m.vector_bytes)

@@ -29,6 +29,7 @@ from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.traffic.streamed_rows import awaited_bytes, torn_rows
 from tilesmith.scheduler.features.work.point_code import point_code, registers_needed, sums_held, vectors_held
 from tilesmith.scheduler.features.work.reused_values import values_reused
+from tilesmith.scheduler.features.work.row_addresses import addresses_of_rows
 from tilesmith.scheduler.features.work.row_edges import edges_of_rows
 from tilesmith.scheduler.features.work.row_vectors import vectors_of_rows
 from tilesmith.scheduler.features.work.stage_chains import chain_of_loop, chain_of_point
@@ -204,6 +205,7 @@ def _find_still(group: RunningGroup, name: str, run: Run, streamed: bool) -> _St
         sums=sums_held(group, name),
         reused=values_reused(group, name, run),
         edges=edges_of_rows(group, name, run),
+        addresses=addresses_of_rows(group, name, run),
     )
     return _Still(work, not facts.updates and walks_columns(group.counter, reads, run))
 
