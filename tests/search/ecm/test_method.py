@@ -151,8 +151,11 @@ def test_rows_side_by_side_are_not_written_past_the_caches(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
-def test_rows_side_by_side_are_asked_for_unless_that_takes_longer(factor: float, asks: bool) -> None:
+def test_rows_side_by_side_are_asked_for_unless_that_takes_longer(
+    factor: float, asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows side by side are there without requests where hardware follows them."""
+    monkeypatch.setattr(moves, "PARAMS", replace(PARAMS, rows_pay=inf))
     here = platforms.get("i7-6700")
     prefetch = here.core.prefetch.model_copy(update={"asked_rows_factor": factor})
     here = here.model_copy(update={"threads": 1, "core": here.core.model_copy(update={"prefetch": prefetch})})

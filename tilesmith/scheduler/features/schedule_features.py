@@ -61,10 +61,8 @@ def counts_of_group(
 
 
 def running_of(facts: Facts, group: Group) -> Running:
-    """The execution modes of a group. Rows side by side that hardware follows are as if they were asked for."""
-    output, ahead = facts.stages[group.output], group.prefetch
-    if group.rows_side_by_side and facts.core.prefetch.asked_rows_factor > 1.0:
-        ahead = ahead or facts.core.prefetch.furthest_bytes
+    """The execution modes of a group."""
+    output = facts.stages[group.output]
     looped = [dim_of(loop) for loop in group.loops if dim_of(loop) not in group.unroll]
     runs = {group.output: _run(output, group.vector, looped[0] if looped else None, group.updates)}
     for p in group.placements:
@@ -72,7 +70,7 @@ def running_of(facts: Facts, group: Group) -> Running:
             runs[p.stage] = _of_placement(facts.stages[p.stage], p)
     parallel = None if group.parallel is None else group.loops.index(group.parallel)
     updates = any(u.parallel is not None for u in group.updates)
-    return Running(runs, parallel, updates, group.stream, ahead)
+    return Running(runs, parallel, updates, group.stream, group.prefetch)
 
 
 def _of_placement(stage: StageFacts, p: Placement) -> Run:

@@ -46,8 +46,7 @@ from tilesmith.scheduler.search.update_loops import update_loops
 def finished(
     tiling: Tiling, platform: Platform, strict: bool = False, known: dict[Hashable, Placement] | None = None
 ) -> Group:
-    """The group that was decided. Only a loop of several tiles has threads, and rows side by side that hardware follows
-    are not asked for, which is what their price takes for granted. See `group_of`."""
+    """The group that was decided. Only a loop of several tiles has threads. See `group_of`."""
     group = group_of(tiling.members, tiling.order, tiling.choices, platform, strict, known)
     folded = {s.stage: s.folded for s in tiling.counts.stages}
     placements = tuple(
@@ -57,7 +56,7 @@ def finished(
     tiles = tuple(Tile(d, size) for d, size in tiling.sizes)
     several = float(dict(tiling.counts.tile_counts)[dim_of(tiling.order.loops[-1])]) > 1
     parallel = group.parallel if several else None
-    found = replace(
+    return replace(
         group,
         tiles=tiles,
         parallel=parallel,
@@ -65,8 +64,6 @@ def finished(
         stream=tiling.best.shape.stream,
         prefetch=tiling.best.shape.prefetch,
     )
-    followed = found.rows_side_by_side and platform.core.prefetch.asked_rows_factor > 1.0
-    return replace(found, prefetch=0) if followed else found
 
 
 def group_of(

@@ -96,7 +96,8 @@ def bytes_in_order(
 ) -> Amount:
     """Bytes in order that a row walks, with the next ones where these go on where it ends, as those of the group's
     own buffers do and those of an image whose loops are in the order of memory; infinite where there is no end of
-    them, or the next one is asked for `ahead`. `following` is what `next_of_row` tells."""
+    them, or the next one is asked for `ahead`, or hardware follows rows side by side. `following` is what
+    `next_of_row` tells."""
     members = group.members
     facts = members.facts.stages[name]
     if run.row is not None and bytes_apart(facts, run.row, members.facts.line_bytes) > facts.bytes_per_point:
@@ -109,7 +110,7 @@ def bytes_in_order(
     axis = group.nest.axes[along]
     length = points / largest(rows, 1.0) * facts.bytes_per_point
     at_once = _walked_at_once(group, name, run)
-    if ahead and (at_once or _new_rows(group, name, run) > 1):
+    if (ahead or _follows_side_by_side(group)) and (at_once or _new_rows(group, name, run) > 1):
         return inf
     if at_once or following is None:
         return length
@@ -117,6 +118,14 @@ def bytes_in_order(
     if state(group.nest, axis.dim, group.level(name)) == WHOLE:
         return planes
     return chosen(axis.counts > 1, length, planes)
+
+
+def _follows_side_by_side(group: RunningGroup) -> bool:
+    """True if the output's rows are computed side by side, no reduction in a loop of its own, and hardware follows such
+    rows from tile to tile."""
+    output, core = group.members.output, group.members.facts.core
+    together = group.reads[output].side_by_side > 1 and not group.has_loops(output)
+    return together and core.prefetch.asked_rows_factor > 1.0
 
 
 def _planes_bytes(group: RunningGroup, name: str, along: str, length: Amount) -> Amount:

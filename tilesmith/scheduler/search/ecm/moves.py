@@ -118,7 +118,9 @@ def _side_by_side_in(
 ) -> Iterator[GroupCandidate]:
     """Several rows of the loop around the innermost one of that order. None is written past the caches: images lie
     alike in their pages, so that what is read for a row lies where a row before was written, and a load that agrees
-    with a store in the bits within a page waits until that has left the core: past the caches tens of cycles."""
+    with a store in the bits within a page waits until that has left the core: past the caches tens of cycles. Rows that
+    hardware follows are not asked for."""
+    followed = pricing.platform.core.prefetch.asked_rows_factor > 1.0
     shape, output = sized.shape, pricing.facts.stages[plan.segment.output]
     for n in PARAMS.rows_side_by_side:
         order = side_by_side(members, around, tiled_dims(output), n)
@@ -135,7 +137,8 @@ def _side_by_side_in(
         inlined = {name for name, choice in other.choices.items() if choice.levels is None}
         if n * inlined_places(members, inlined) > INLINED_READS:
             continue
-        ahead = ahead_bytes(pricing.platform) if whole_rows(pricing, plan, Sized(other, sizes, inf)) else 0
+        asks = not followed and whole_rows(pricing, plan, Sized(other, sizes, inf))
+        ahead = ahead_bytes(pricing.platform) if asks else 0
         ways = [replace(other, prefetch=n) for n in dict.fromkeys((ahead, 0))]
         tried = [pricing.priced(plan.segment, members, way, sizes, kind) for way in ways]
         enough = plan.total * PARAMS.rows_pay
