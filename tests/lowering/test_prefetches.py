@@ -21,7 +21,7 @@ def prefetches(
     b = open_row()
     b.core = core
     for one in lanes:
-        ask_ahead(b, ahead, memory or planes(), one, b.depth)
+        ask_ahead(b, ahead, memory or planes(), one, b.depth_of(X))
     at: list[tuple[int, bool]] = []
     for s in statements(b):
         if isinstance(s, Prefetch):
@@ -66,7 +66,7 @@ def test_of_rows_that_a_loop_takes_some_at_a_time_as_many_are_new() -> None:
     with b.scope() as body:
         y = b.declare("block", step=4)
         for row in range(6):
-            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth)
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(y + row)), b.depth_of(X))
     _, kept = prune((), tuple(body), ())
     assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
 
@@ -85,7 +85,7 @@ def test_rows_are_new_whatever_the_boundary_of_their_image(boundary: str) -> Non
                 turned = modulo(y + row - low, turn)
                 inside = low + (minimum(turned, turn - turned) if boundary == "mirrored" else turned)
             at = maximum(low, minimum(inside, low + extent - 1))
-            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth)
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth_of(X))
     _, kept = prune((), tuple(body), ())
     assert [(s.place, s.step) for s in kept if isinstance(s, Prefetch)] == [(row, 4) for row in (2, 3, 4, 5)]
 
@@ -97,7 +97,7 @@ def test_rows_that_two_indices_bound_are_asked_for_one_by_one() -> None:
         y = b.declare("block", step=4)
         for row in range(3):
             at = minimum(y + row, y.scaled(2))
-            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth)
+            ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(at)), b.depth_of(X))
     _, kept = prune((), tuple(body), ())
     assert sum(isinstance(s, Prefetch) for s in kept) == 3
 
@@ -105,7 +105,7 @@ def test_rows_that_two_indices_bound_are_asked_for_one_by_one() -> None:
 def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:
     """The terms of a sum go along the row one by one, or by half a line; or from row to row."""
     b = open_row()
-    depth = b.depth
+    depth = b.depth_of(X)
     with b.scope() as body:
         i = b.declare("i")
         for at in (Lane(X + i, tuple(range(8))), Lane(Y)), (Lane(X + i.scaled(8), tuple(range(8))), Lane(Y)):
@@ -113,6 +113,17 @@ def test_loops_inside_of_a_vector_do_not_ask_for_its_line_again() -> None:
         ask_ahead(b, Ahead(512), planes(), (Lane(X, tuple(range(8))), Lane(Y + i)), depth)
     asked = [s.index.value({"x": 0, "y": 0, "i": 1, "f_stride_y": 1000}) for s in body if isinstance(s, Prefetch)]
     assert asked == [128 + 8, 128]
+
+
+def test_a_loop_over_vectors_that_stays_where_it_is_asks_for_nothing() -> None:
+    """Weights of two channels in turn are the same for each step along a row; rows to come are others."""
+    b = open_row()
+    with b.scope() as body:
+        b.declare("step")
+        for ahead in Ahead(512), Ahead(512, {"f": {1: 1}}):
+            ask_ahead(b, ahead, planes(), (Lane(X, (0, 1, 0, 1)), Lane(Y)), b.depth)
+    at = {"x": 0, "y": 0, "f_stride_y": 1000}
+    assert [s.index.value(at) for s in body if isinstance(s, Prefetch)] == [1128]
 
 
 def test_what_is_near_is_a_figure_of_the_machine() -> None:

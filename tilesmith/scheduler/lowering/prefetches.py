@@ -39,7 +39,8 @@ def ask_ahead(
     spans, once for neighbours and for channels of the same pixels, the nearest of which may lie half a line apart. What
     is asked for far ahead comes to the second level of caches; from there loops of many rows ask for it again. A loop
     inside of that over vectors, whose scope has that `depth`, and that goes along the row by less than half a line,
-    asks for nothing: it would ask for the same line again and again. `safe` as in `load`."""
+    asks for nothing, nor does a loop that stays where it is: it would ask for the same line again and again. `safe` as
+    in `load`."""
     rows = ahead.rows.get(buffer.stage, {})
     if not lanes or not (ahead.distance or rows) or buffer.where == "thread":
         return
@@ -49,6 +50,8 @@ def ask_ahead(
     row, base, count, along = found
     line = max(b.line_bytes // buffer.type.bytes, 1)
     if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in base.terms):
+        return
+    if not rows and b.depth_of(base) < depth:
         return
     far = not ahead.near and (bool(rows) or ahead.distance > b.core.prefetch.near_bytes)
     spread = line - 1 if ahead.near else 0  # vectors at any place, of which no neighbours ask
