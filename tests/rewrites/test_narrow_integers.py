@@ -73,6 +73,22 @@ NARROWED = [
     ("float32(uint32(a(x)) * 70000)", "float32(int32(a(x)) * 70000)"),
     # terms of a sum that stays wide stay products of what is short
     ("int32(a(x)) * 2 + int32(b(x)) * 9000", "int32(a(x)) * 2 + int32(b(x)) * 9000"),
+    # factors that are differences are short, too, though each reads one element
+    (
+        "(int32(a(x)) - 128) * (int32(b(x)) - n) + int32(b(x)) * 9000",
+        "int32(int16(a(x)) - 128) * int32(int16(b(x)) - int16(n)) + int32(b(x)) * 9000",
+    ),
+    (
+        "sum((int32(a(x + r)) - 128) * (int32(b(r)) - 40) for r in range(9))",
+        "sum(int32(int16(a(x + r)) - 128) * int32(int16(b(r)) - 40) for r in range(9))",
+    ),
+    # but those of a product that there is none to pair with
+    ("(int32(a(x)) - 128) * 400 + 9", "(int32(a(x)) - 128) * 400 + 9"),
+    ("(int32(a(x)) - 128) * 400 - int32(b(x)) * 300", "(int32(a(x)) - 128) * 400 - int32(b(x)) * 300"),
+    (
+        "sum((int32(a(x + r)) - 128) * (int32(b(r)) - 40000) for r in range(99))",
+        "sum((int32(a(x + r)) - 128) * (int32(b(r)) - 40000) for r in range(99))",
+    ),
     # a sum in it without products is made wider once
     (
         "uint32(1 if a(x) < 9 else 0) + uint32(2 if b(x) < 9 else 0) + uint32(70000 if a(x) < b(x) else 0)",

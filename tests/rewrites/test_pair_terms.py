@@ -79,6 +79,13 @@ def test_other_sums_stay(value: str, types: tuple[str, str]) -> None:
     assert trips(product(value, types)) == []
 
 
+def test_products_of_what_is_quantised_are_paired() -> None:
+    """Factors less their zero points have 16 bits."""
+    value = "sum((int32(a(r, y)) - 128) * (int32(b(x, r)) - int32(b(0, 0))) for r in range(130))"
+    assert trips(product(value, ("uint8", "uint8"))) == [(65,)]
+    assert trips(product(value, ("int16", "uint8"))) == []
+
+
 def test_windows_are_paired_along_channels() -> None:
     """The last of an odd number of channels is a sum of its own, of windows."""
     value = "sum(int32(a(r, y + p)) * int32(b(x + p, r)) for r in range({}) for p in range(3))"

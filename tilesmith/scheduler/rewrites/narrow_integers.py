@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tilesmith.scheduler.analysis.short_products import terms
 from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -97,7 +98,7 @@ class _Narrowing:
         self._products: dict[int, bool] = {}
         self._intervals: dict[int, Interval] = {}
         self._values: dict[int, Expr] = {}
-        self._terms: dict[int, Expr] = {}
+        self._terms: dict[tuple[int, bool], Expr] = {}
         self._operations: dict[tuple[int, ScalarType], _Low | None] = {}
         self._casts: dict[tuple[int, ScalarType, bool], Expr] = {}
         self._alive: list[Expr] = []
@@ -186,22 +187,42 @@ class _Narrowing:
             case _:
                 return self._narrow(e) or self._new(map_children(e, self._same))
 
-    def _term(self, e: Expr) -> Expr:
+    def _term(self, e: Expr, paired: bool | None = None) -> Expr:
         """A term of a sum that is as wide as it was: so are sums and products in it, which stay one sum of products. A
         sum of several elements that needs fewer bits, and has no product, is computed in these: it is made wider once,
-        and not each of its terms."""
+        and not each of its terms. Short products are `paired` where the sum around has several; None if `e` is it."""
         if not isinstance(e, Binary):
             return self._same(e)
-        found = self._terms.get(id(e))
+        if paired is None or e.op == "-":
+            paired = e.op == "+" and sum(map(self._is_short_product, terms(e))) > 1
+        found = self._terms.get((id(e), paired))
         if found is None:
-            part = self._term if e.op in "+-" else self._same
             low = None if self._has_product(e) or not _reads_several(e) else self._narrow(e)
-            wide = self._new(map_children(e, part)) if low is None else self._cast(low, e.type)
-            found = self._terms[id(e)] = wide
+            wide = self._new(map_children(e, self._part_of(e, paired))) if low is None else self._cast(low, e.type)
+            found = self._terms[id(e), paired] = wide
         return found
 
+    def _part_of(self, e: Binary, paired: bool) -> Callable[[Expr], Expr]:
+        """How an operand of a term becomes one of the new term."""
+        if e.op in "+-":
+            return lambda part: self._term(part, paired if e.op == "+" else None)
+        return self._factor if paired and self._is_short_product(e) else self._same
+
+    def _is_short_product(self, e: Expr) -> bool:
+        """True for a product of 16 bits in 32, which machines add up by pairs."""
+        if not isinstance(e, Binary) or e.op != "*" or e.type != INT32:
+            return False
+        return self._fits(e.left, INT16) and self._fits(e.right, INT16)
+
+    def _factor(self, e: Expr) -> Expr:
+        """A factor of a short product in a sum. A difference, as of what is quantised and its zero point, is computed
+        in 16 bits, also where it reads one element: it is multiplied as that."""
+        low = self._narrow(e) if isinstance(e, Binary) and e.op in "+-" else None
+        return self._same(e) if low is None else self._cast(low, e.type)
+
     def _reduced(self, e: Reduce) -> Reduce:
-        body, where = self._term(e.body), None if e.where is None else self._same(e.where)
+        body = self._term(e.body, paired=True if e.op == "sum" else None)
+        where = None if e.where is None else self._same(e.where)
         same = body is e.body and where is e.where
         return e if same else Reduce(e.op, body, e.domain, where, e.component, e.type)
 
