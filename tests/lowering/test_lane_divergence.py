@@ -99,6 +99,16 @@ def test_lanes_that_data_says_are_in_no_classes() -> None:
     assert classes_of([Lane(const(0), None, Value(INT32, 8, "at")), Lane(sym("x"), (0, 0, 1, 1, 2, 2, 3, 3))]) is None
 
 
+def test_steps_of_a_transform_are_read_as_they_lie() -> None:
+    """Butterflies of four points inside of those of a vector's: each vector lies in one block of the outer step."""
+    inner = "f(x % 4 + 4 * (x // 4 // 2)) - f(x % 4 + 4 * (x // 4 // 2 + 2))"
+    outer = "inner(x % 8 + 8 * (x // 8 // 2)) + inner(x % 8 + 8 * (x // 8 // 2 + 1))"
+    p = loaded({"name": "inner", "dims": ["x"], "value": inner}, {"name": "out", "dims": ["x"], "value": outer})
+    groups = [group("x.inner", [Placement("inner", INLINE, INLINE)])]
+    assert "gather" not in body(p, groups)
+    assert_lowered_right(p, groups, ((0, 64),), ((3, 50),))
+
+
 @pytest.mark.parametrize(
     ("block", "whole"),
     [

@@ -376,9 +376,9 @@ class Places(ABC):
             raise NeedAlignment(align)
         if e.op == "%":
             start = a.base.const
-            return Lane(const(0), tuple((start + p) % k for p in a.pattern))
+            return Lane(const(0), tuple((start + p) % k for p in a.pattern)).settled
         start = a.base.const % k
-        return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern))
+        return Lane(divide(a.base, k), tuple((start + p) // k for p in a.pattern)).settled  # vectors inside of blocks
 
     def _within_block(self, op: str, a: Lane, k: int) -> Lane | None:
         """a // k or a % k where vectors lie between multiples of k: the lanes of a quotient agree, those of a remainder
