@@ -40,6 +40,7 @@ def output(value: str) -> Stage:
         ("clamp(f(x, y, c), 0.0, 1.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("select(f(x, y, c) > 0.0, f(x, y, c), 0.0)", LOAD + 2 * CHOICE, LOAD + 2 * CHOICE),
         ("sqrt(f(x, y, c))", LOAD + QUOTIENT, LOAD + QUOTIENT),
+        ("as_float32(as_int32(f(x, y, c)) ^ 9)", LOAD + CORE.integer_sum, LOAD + CORE.integer_sum),  # the same register
         ("sum(f(x + i, y, c) for i in range(3))", LOAD + 2.5 * FLOAT, LOAD + FLOAT),
         ("sum(f(x + i, y, c) for i in range(16))", LOAD + 9 * FLOAT, LOAD + FLOAT),  # two chains, and their sum
         ("g(clamp(int32(f(x, y, c)), 0, 9))", None, None),

@@ -207,6 +207,8 @@ class _Chains:
                 return of.integer_sum
             case "absd" | "lerp":
                 return 2 * of.float_sum
+            case _ if function.startswith("as_"):  # the same register
+                return 0.0
         if function in FUNCTIONS or is_float:
             return FUNCTIONS.get(function, CALL) * of.float_sum
         return 2 * of.integer_sum
