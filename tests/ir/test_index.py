@@ -210,3 +210,13 @@ def test_a_linear_bound_of_a_place_mirrored_in_blocks_is_a_block_from_its_ends()
     place = divide(X.scaled(16), 32).scaled(32) + 31 - modulo(X.scaled(16), 32)
     assert linear_bound(place - 15, "x") == X.scaled(8) - 8  # half of 16 * x + 16 - 2 * (16 * x % 32), which is 16
     assert linear_bound(X - N, "x") == X - N
+
+
+def test_numbers_decide_what_is_beyond_another() -> None:
+    """Of sums of remainders, and of the least and the greatest of such, as what is empty or not is."""
+    rest = modulo(sym("n"), 4)
+    missing = minimum(maximum(const(1) - rest, const(0)), const(1))
+    assert minimum(const(0), missing.scaled(1 << 34)) == const(0)
+    assert maximum(const(255), const(255) - missing.scaled(1 << 34)) == const(255)
+    assert maximum(const(5), rest.scaled(2) + 6) == rest.scaled(2) + 6
+    assert not maximum(const(5), rest.scaled(2)).is_const

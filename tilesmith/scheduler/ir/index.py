@@ -298,38 +298,44 @@ def _extreme(kind: Literal["min", "max"], a: Index, b: Index) -> Index:
     found = list(flat.values())
     number = flat.get(())
     if number is not None and len(found) > 1:
-        found = [x for x in found if x is number or not _beyond(x, kind, number.const)]
-        if any(_beyond(number, kind, end) for x in found if (end := _nearest(x, kind)) is not None):
-            found.remove(number)
+        found = [x for x in found if x is not number and not _beyond(x, kind, number.const)]
+        if not any(_beyond(x, "min" if kind == "max" else "max", number.const) for x in found):
+            found.append(number)
     if len(found) > 1 and len([1 for terms in flat if len(terms) == 1 and terms[0][0].kind in _MONOTONE]) > 1:
         found = _without(found, _at_most if kind == "max" else _at_least)
     return found[0] if len(found) == 1 else _atom(kind, *sorted(found, key=lambda x: x.key))
 
 
 def _beyond(x: Index, kind: Literal["min", "max"], end: int) -> bool:
-    """True if `x` is never more than `end`, for a `max`, or never less, for a `min`, as a number in it says."""
-    if x.is_const:
-        return x.const <= end if kind == "max" else x.const >= end
-    furthest = _nearest(x, "min" if kind == "max" else "max")
-    if furthest is not None:
-        return furthest <= end if kind == "max" else furthest >= end
-    if len(x.terms) != 1 or x.terms[0][1] != 1:
-        return False
-    atom = x.terms[0][0]
-    if atom.kind != ("min" if kind == "max" else "max"):
-        return False
-    numbers = [a.const + x.const for a in atom.args if not a.terms]
-    return any(n <= end for n in numbers) if kind == "max" else any(n >= end for n in numbers)
+    """True if `x` is never more than `end`, for a `max`, or never less, for a `min`, as the numbers in it say."""
+    if kind == "max":
+        most = _furthest(x, "max")
+        return most is not None and most <= end
+    least = _furthest(x, "min")
+    return least is not None and least >= end
 
 
-def _nearest(x: Index, kind: Literal["min", "max"]) -> int | None:
-    """The least that a remainder by a number is, for a `max`, the most for a `min`; None of anything else."""
-    if len(x.terms) != 1 or x.terms[0][1] != 1:
+def _furthest(x: Index, kind: Literal["min", "max"]) -> int | None:
+    """The least or the most that `x` may be, whatever its symbols are; None where no number says so."""
+    total = x.const
+    for atom, c in x.terms:
+        end = _furthest_of(atom, kind if c > 0 else ("min" if kind == "max" else "max"))
+        if end is None:
+            return None
+        total += c * end
+    return total
+
+
+def _furthest_of(atom: Atom, kind: Literal["min", "max"]) -> int | None:
+    if atom.kind == "mod" and atom.args[1].is_const:
+        return 0 if kind == "min" else atom.args[1].const - 1
+    if atom.kind not in ("min", "max"):
         return None
-    atom = x.terms[0][0]
-    if atom.kind != "mod" or not atom.args[1].is_const:
+    ends = [_furthest(arg, kind) for arg in atom.args]
+    known = [end for end in ends if end is not None]
+    if not known or (atom.kind == kind and len(known) < len(ends)):
         return None
-    return x.const + (atom.args[1].const - 1 if kind == "min" else 0)
+    return min(known) if atom.kind == "min" else max(known)
 
 
 def _without(several: list[Index], beaten: Callable[[Index, Index], bool]) -> list[Index]:
