@@ -197,8 +197,22 @@ def test_a_histogram(parts: int) -> None:
                 cut = assert_same(pipeline, [factor])
                 part = cut.stage("part")
                 assert variable in pure_dims(part)
-                assert part.storage == ((variable, "i") if factor.interleaved else ("i", variable))
-                assert not normalise(cut).stage("hist").updates
+                assert part.storage == ("i", variable)
+                assert len(normalise(cut).stage("hist").updates) == factor.interleaved  # what is left of the rounds
+
+
+@pytest.mark.parametrize(("storage", "expected"), [("ic", "irc"), ("ci", "cir")])
+def test_tables_of_a_scatter_lie_one_after_the_other(storage: str, expected: str) -> None:
+    """Slower than the dims that it scatters in, whatever it keeps in place; the stage itself takes what is left."""
+    place = "photo(r, 3) // 16"
+    update = {"domain": {"r": ["-2", "photo.extent.x"]}, "at": [place, "c"], "value": f"hist({place}, c) + c"}
+    hist = stage("hist", "ic", "i", updates=[update], storage=[*storage])
+    cut = assert_same(pipeline_of(hist, stage("out", "x", "hist(x + 3, x)")), [Factor("hist", 0, "r", 4, "part", True)])
+    assert "".join(cut.stage("part").storage) == expected
+    (scatter,) = cut.stage("part").updates
+    assert scatter.where is None
+    merge, rest = cut.stage("hist").updates
+    assert [r.name for u in (merge, rest) for r in u.domain] == ["r", "r"]
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def step(work: Work, m: Machine) -> Step:
         return _after(work._replace(before=None), work.before, m)
     if work.edges is not None:
         return _with_edges(work._replace(edges=None), work.edges, m)
-    scalar = sum(_count(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
+    scalar = sum(scalar_operations(o) for _, o in work.operations) + sum(t.times for t in work.loads) + 1
     single = m.parameters.scalar_cycles * scalar
     row = m.row + _indices(work, m)
     held, spills = _held(work, m), _spills(work, m)
@@ -130,7 +130,7 @@ def pass_cycles(p: Pass, m: Machine) -> float:
 def pass_instructions(p: Pass, m: Machine) -> float:
     """Instructions of a step of an update."""
     if p.lanes == 1:
-        return sum(_count(o) for _, o in p.operations) + p.loads + sum(t.times for t in p.transfers) + 1
+        return sum(scalar_operations(o) for _, o in p.operations) + p.loads + sum(t.times for t in p.transfers) + 1
     found = (p.loads + 1) * max(1.0, p.lanes * p.size / m.vector_bytes)
     found += sum(_vectors(t, p.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in p.transfers)
     return found + _executed(p.operations, p.lanes, m)
@@ -279,7 +279,7 @@ def _cycles(o: Operations, t: TypeCycles, fused: bool) -> float:
     )
 
 
-def _count(o: Operations) -> float:
+def scalar_operations(o: Operations) -> float:
     """Operations of scalar code; divisions and functions for what they take."""
     plain = o.add + o.multiply + o.select + o.convert + o.narrow
     return plain + 4 * o.divide_by_constant + 20 * (o.divide + 2 * o.function)

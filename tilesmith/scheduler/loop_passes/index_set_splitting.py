@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.loop.traversal import NESTING, block_of, defined, wi
 LONG_TRIPS = 64
 """Iterations from which on a loop may have its ends apart; one whose number only the call knows counts as long."""
 
-SMALL_BODY = 24
+SMALL_BODY = 48
 """Statements of a body that may stand twice, at most."""
 
 

@@ -211,7 +211,7 @@ def _nest(
         bounds[loop] = lo, b.let(maximum(hi, lo - 1), f"{loop}_until")
     nest = Nest(
         f"{stage.name}:{n}",
-        _body(b, stage, of.buffers, update, one_by_one=bool(together)),
+        _body(b, stage, of.buffers, update, one_by_one=bool(together) or loops.vector is None),
         bounds,
         loops.loops,
         loops.vector,
@@ -359,15 +359,17 @@ def _flat_channels(sources: Sources, of: StagePasses, update: Update, loops: Upd
 def _side_by_side(
     stage: Stage, update: Update, loops: UpdateLoops, expected: Mapping[str, tuple[int, int]]
 ) -> dict[str, tuple[int, int]]:
-    """The innermost loops, where they are short dims inside of vectors: what they have in common, such as places that
-    data says, is worked out once."""
+    """The innermost loops, where they are short dims inside of vectors, or of longer loops without vectors: what they
+    have in common, such as places that data says, is worked out once, and tables that neighbours take in turn each have
+    an address of their own."""
     found: dict[str, tuple[int, int]] = {}
-    if loops.vector is None:
+    if not loops.loops:
         return found
     free, points = free_dims(stage, update), 1
+    row = loops.loops[-1] if loops.vector is None else loops.vector.dim
     for loop in loops.loops:
         points *= expected[loop][1] if loop in free and loop in expected else SHARED_POINTS + 1
-        if loop == loops.vector.dim or points > SHARED_POINTS:
+        if loop == row or points > SHARED_POINTS:
             break
         found[loop] = expected[loop]
     return found
@@ -408,7 +410,8 @@ def _body(b: Builder, stage: Stage, buffers: tuple[Buffer, ...], update: Update,
     """All values are computed before the first is stored. A condition that differs from lane to lane chooses between
     the new value and the old one: lanes write different places, so that storing an old value back is harmless. Points
     side by side differ in free dims, and none reads what another writes; those that come `one_by_one` are steps of a
-    scan, which write different places, and read what those before them wrote: as it is in registers."""
+    scan, which write different places, and read what those before them wrote: as it is in registers; or points without
+    vectors, each of which an instruction may join to what memory has."""
 
     def body(evaluator: Evaluator, envs: Sequence[Mapping[str, Lane]]) -> None:
         evaluator.written = {}

@@ -62,7 +62,9 @@ def factored(pipeline: Pipeline, factors: Iterable[Factor], strict: bool = False
     - Of an inline reduction, and of an update f(x) = op(f(x), e) of every point, the partial stage is a value again:
       a reduction. It has only those dims of the stage that the terms depend on. If interleaved, it has whole rounds
       only; what is left of the terms the stage itself joins. Iterations in a row are an inner loop of it.
-    - Of another associative update, such as a histogram, the partial stage is updated as the stage was.
+    - Of another associative update, such as a histogram, the partial stage is updated as the stage was. If interleaved,
+      in whole rounds, and the stage itself in what is left of the iterations; parts lie one after the other in memory,
+      each as a whole.
 
     Required regions do not grow, but where an index has the variable several times and is not linear in it. Raises
     IllegalSchedule, naming the factor and the rule: for what is not associative (argmin, most updates), for floats if
@@ -183,15 +185,16 @@ class _Factoring:
         update = stage.updates[number]
         own = tuple(Var(d) for d in stage.dims)
         pointwise = reduction_of(stage, update)
+        tail: tuple[Update, ...] = ()
         if pointwise is not None:
             op, targets = pointwise
             partial, parts = self._reduced(stage, targets)
             merge = Update((), None, own, self._merged(stage, op, parts))
         else:
-            partial, op = self._scattered(stage, update)
+            partial, op, tail = self._scattered(stage, update)
             reads = tuple(Access(partial.name, (*own, Var(self.dim)), k, t) for k, t in enumerate(stage.types))
             merge = Update((self._parts(),), None, own, self._merged(stage, op, reads))
-        updates = tuple(merge if u is update else u for u in stage.updates)
+        updates = tuple(new for u in stage.updates for new in ((merge, *tail) if u is update else (u,)))
         return partial, replace(stage, updates=updates)
 
     def _merged(self, stage: Stage, op: str, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -199,13 +202,15 @@ class _Factoring:
         own = tuple(Var(d) for d in stage.dims)
         return tuple(joined(op, Access(stage.name, own, k, p.type), p) for k, p in enumerate(parts))
 
-    def _scattered(self, stage: Stage, update: Update) -> tuple[Stage, str]:
-        """The partial stage of an update that writes here and there, and the operation that joins the parts."""
+    def _scattered(self, stage: Stage, update: Update) -> tuple[Stage, str, tuple[Update, ...]]:
+        """The partial stage of an update that writes here and there, the operation that joins the parts, and the update
+        in the iterations that no part has, if there may be some."""
         found = combination(stage, update)
         if found is None:
             raise self.refuse("the update is not f(at) = op(f(at), e) with an operation that is associative")
         self._check_floats(stage.types)
-        cut = self._guarded(self._variable(update.domain))
+        r = self._variable(update.domain)
+        cut = self._rounds(r) if self.factor.interleaved else self._guarded(r)
         name = self.factor.partial
         at = (*(self._at(cut.place, e) for e in update.at), Var(self.dim))
         terms = [self._at(cut.place, t) for t in found.terms]
@@ -214,7 +219,10 @@ class _Factoring:
         domain = tuple(r for v in update.domain for r in (cut.within if v.name == self.dim else (v,)))
         starts = tuple(_start(found.op, t) for t in stage.types)
         partial = self._partial(stage, stage.dims, starts, (Update(domain, _both(cut.guard, where), at, values),))
-        return partial, found.op
+        if cut.tail is None:
+            return partial, found.op, ()
+        left = tuple(cut.tail if v.name == self.dim else v for v in update.domain)
+        return partial, found.op, (replace(update, domain=left),)
 
     # both ------------------------------------------------------------
 
@@ -226,7 +234,11 @@ class _Factoring:
         self, stage: Stage, dims: tuple[str, ...], values: tuple[Expr, ...], updates: tuple[Update, ...]
     ) -> Stage:
         storage = tuple(d for d in stage.storage if d in dims)
-        storage = (self.dim, *storage) if self.factor.interleaved else (*storage, self.dim)
+        within = len(storage)  # the dims that are faster in memory than the parts
+        if self.factor.interleaved:
+            scattered = {d for u in updates for d, e in zip(dims, u.at, strict=False) if e != Var(d)}
+            within = max((n for n, d in enumerate(storage, 1) if d in scattered), default=0)
+        storage = (*storage[:within], self.dim, *storage[within:])
         return Stage(self.factor.partial, (*dims, self.dim), values, updates, None, storage)
 
     def _variable(self, domain: tuple[RVar, ...]) -> RVar:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.schedule.schedule import Factor, Group, UpdateLoops
 from tilesmith.scheduler.search.ecm.partition import Partition, PartitionSearch
 from tilesmith.scheduler.search.ecm.pricing import Finalised
@@ -28,10 +29,13 @@ def at_root_explained(name: str, here: Found | None, group: Group) -> list[Decis
     ]
 
 
-def factor_explained(factor: Factor) -> Decision:
+def factor_explained(factor: Factor, pipeline: Pipeline) -> Decision:
+    """The decision on one factor of a schedule of `pipeline`, which has its partial stage."""
     row = f" of {factor.neighbours} neighbours in turn" if factor.neighbours > 1 else ""
     kind = f"interleaved parts{row}" if factor.interleaved else "strips"
     why = "its terms lie along memory, its points do not" if factor.interleaved else "it has no other loop for threads"
+    if factor.interleaved and any(s.name == factor.partial and s.updates for s in pipeline.stages):
+        kind, why = "tables for neighbours", "those that go to the same place would wait for each other"
     chosen = f"{factor.parts} {kind} of {factor.variable} in {factor.partial}"
     return Decision("factor", factor.stage, chosen, why, "partial results")
 

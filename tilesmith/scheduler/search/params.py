@@ -157,6 +157,10 @@ class Params:
     """Terms that it has at least of each row: more are in vectors than are left of a row."""
     rfactor_work_share: int = 4
     """The work of a reduction is at least so many times that of setting up and joining its parts."""
+    scatter_most_tables: int = 4
+    """Tables of a scatter, at most: compilers unroll a loop of as many iterations, and more hide no more."""
+    scatter_terms_per_element: int = 16
+    """Iterations that a scatter has at least for each element of its tables, which are set, joined and set back."""
     separation_kept_operations: int = 1
     """Operations that it counts for to keep an element of the first step of a separated window for the second."""
 

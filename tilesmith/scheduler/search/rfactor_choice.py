@@ -15,7 +15,7 @@ from tilesmith.scheduler.analysis.stage_graph import is_plain
 from tilesmith.scheduler.errors import IllegalSchedule
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts, StageFacts, gather
 from tilesmith.scheduler.features.pipeline.reads import Read
-from tilesmith.scheduler.ir.pipeline.expressions import Access, Expr, Reduce, RVar, Var, variables_of, walk
+from tilesmith.scheduler.ir.pipeline.expressions import Access, Reduce, RVar, Var, variables_of, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import UINT8
 from tilesmith.scheduler.ir.plan import Plan
@@ -25,6 +25,7 @@ from tilesmith.scheduler.rewrites.names import fresh, taken
 from tilesmith.scheduler.rewrites.passes import with_factors
 from tilesmith.scheduler.rewrites.rfactor import factored, reductions
 from tilesmith.scheduler.search.params import PARAMS
+from tilesmith.scheduler.search.scatter_tables import tables_of
 from tilesmith.scheduler.search.update_loops import update_loops
 
 PARTS_OF = {"sum", "product", "min", "max", "any", "all"}
@@ -44,7 +45,8 @@ def factor_reductions(plan: Plan, facts: Facts, platform: Platform) -> Factored:
 
     Strips of a domain's outermost variable, one a thread, where a stage has neither a dim nor a loop of an update for
     threads; within them, or alone, as many interleaved parts as a vector has lanes, where the terms lie along memory
-    and the points do not. Only for reductions that are long enough to be worth it.
+    and the points do not; or tables of what is scattered by data, which neighbours along memory take in turn. Only for
+    reductions that are long enough to be worth it.
     """
     pipeline = hoisted(plan.written)
     chosen = _Choice(pipeline, facts, platform, plan.schedule.strict)
@@ -94,16 +96,18 @@ class _Choice:
         stage, facts = self._definition(name), self.facts.stages[name]
         threads = not self._has_threads(facts)
         lanes = 0 if self._has_vectors(facts) else self.platform.vector_bytes // facts.computed_bytes
-        if not threads and lanes < 2:
-            return
         for target in self._targets(stage, facts):
-            if target.work < self.facts.core.balance.fork_operations or not self._may_be_cut(stage, target.definition):
+            tables = self._tables(stage, facts, target)
+            long = (threads or lanes >= 2) and target.work >= self.facts.core.balance.fork_operations
+            if not (long or tables) or not self._may_be_cut(stage, target.definition):
                 continue
             within = stage.name
-            if threads:
+            if threads and long:
                 strip = self._strip(facts, target)
                 within = strip or within
-            if lanes >= 2:
+            if tables:
+                self._tabulate(within, facts, target, tables)
+            elif lanes >= 2 and long:
                 self._interleave(within, facts, target, lanes)
             return  # the stage has other reductions now, and other numbers
 
@@ -188,7 +192,7 @@ class _Choice:
         if isinstance(reduction, Update) and any(
             not (isinstance(e, Var) and e.name in definition.dims) for e in reduction.at
         ):
-            return  # what is scattered by data has no lanes
+            return  # what is scattered has no lanes
         r = self._along_memory(reduction, lanes)
         if r is not None:
             row = min(WIDEST_BITS // UINT8.bits, self.platform.vector_bytes // FEWEST)
@@ -197,6 +201,23 @@ class _Choice:
                 self._cut(name, number, r.name, parts, True, row)
             else:
                 self._cut(name, number, r.name, lanes, True)
+
+    def _tables(self, stage: Stage, facts: StageFacts, target: _Target) -> int:
+        """The tables of an update that scatters by data (see `scatter_tables`); 0 of other reductions."""
+        if not isinstance(target.definition, Update):
+            return 0
+        last = len(stage.updates) - stage.updates.index(target.definition)  # those before may be folded
+        if last > len(facts.updates):
+            return 0
+        return tables_of(stage, target.definition, facts, facts.updates[-last], self.platform)
+
+    def _tabulate(self, name: str, facts: StageFacts, target: _Target, tables: int) -> None:
+        """Cuts the variable that runs along memory, so that neighbours write to one table each."""
+        number = target.number if name == facts.name else 0
+        reduction = reductions(self._definition(name))[number]
+        r = self._along_memory(reduction, tables)
+        if r is not None:
+            self._cut(name, number, r.name, tables, True)
 
     def _sums_neighbours(self, name: str, factor: Factor) -> bool:
         """True if parts that take as many neighbours in a row sum them in the order of memory, whatever is inline."""
@@ -221,9 +242,10 @@ class _Choice:
         enough."""
         storages = {s.name: (s.dims, s.storage) for s in self.pipeline.stages}
         storages |= {i.name: (i.dims, i.storage) for i in self.pipeline.inputs}
-        body: tuple[Expr, ...] = (reduction.body,) if isinstance(reduction, Reduce) else reduction.values
+        body = (reduction.body,) if isinstance(reduction, Reduce) else (*reduction.values, *reduction.at)
+        own = reduction.at if isinstance(reduction, Update) else None
         counted = {r.name: 0 for r in reduction.domain}
-        for access in (e for part in body for e in walk(part) if isinstance(e, Access)):
+        for access in (e for part in body for e in walk(part) if isinstance(e, Access) and e.indices != own):
             dims, storage = storages[access.name]
             if storage:
                 fastest = access.indices[dims.index(storage[0])]

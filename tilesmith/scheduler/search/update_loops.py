@@ -10,6 +10,7 @@ from math import gcd, prod
 from tilesmith.cost_models.ecm.machine import machine_of
 from tilesmith.cost_models.operations import Operations
 from tilesmith.platforms import Platform
+from tilesmith.scheduler.analysis.access_functions import constant, span_of, variable
 from tilesmith.scheduler.analysis.dependence import default_order, independent, may_reorder, steady_parts
 from tilesmith.scheduler.analysis.row_recurrences import along_recurrence
 from tilesmith.scheduler.analysis.row_scans import paired_scans
@@ -226,7 +227,7 @@ class _Chosen:
         the same."""
         order, trips = default_order(self.definition, self.update), self.found.trips
         if vector is None:
-            return order
+            return self._nearest_first(order)
         domain = tuple(r.name for r in self.update.domain if r.name != vector)
         free = tuple(n for n in order if n not in domain and n != vector)
         few = tuple(n for n in free if trips(n) <= SMALL_EXTENT)
@@ -245,6 +246,36 @@ class _Chosen:
                 if self._saves_half(inside) and self._may_be(inside):
                     return inside
         return wanted if self._may_be(wanted) else order
+
+    def _nearest_first(self, order: tuple[str, ...]) -> tuple[str, ...]:
+        """The order with a dim of few iterations innermost whose steps are nearer to each other in all that is read
+        than those of the innermost loop, as interleaved channels are, and what neighbours take tables in turn for."""
+        if not order:
+            return order
+        of = {loop: self._apart_in_reads(loop) for loop in order}
+        first = of[order[0]]
+        for dim in order[1:]:
+            steps = list(zip(of[dim], first, strict=True))
+            nearer = all(a <= b for a, b in steps) and any(0 < a < b for a, b in steps)
+            moved = (dim, *(n for n in order if n != dim))
+            if nearer and dim in self.definition.dims and self.found.trips(dim) <= SMALL_EXTENT and self._may_be(moved):
+                return moved
+        return order
+
+    def _apart_in_reads(self, loop: str) -> list[float]:
+        """The elements from one place to the next along a loop, of each read of another stage."""
+        update, found = self.update, list[float]()
+        parts = (*update.at, *update.values, *(() if update.where is None else (update.where,)))
+        for read in (n for part in parts for n in walk(part) if isinstance(n, Access)):
+            if read.name != self.definition.name:
+                producer, still = self.facts.stages[read.name], dict.fromkeys(self._loops(), constant(0, 0))
+                spans = [span_of(i, {**still, loop: variable(loop)}) for i in read.indices]
+                steps = (s.rate * producer.apart[d] for d, s in zip(producer.dims, spans, strict=True))
+                found.append(abs(float(sum(steps))))
+        return found
+
+    def _loops(self) -> list[str]:
+        return [n for n, _ in self.found.loops]
 
     def _rows_of_plane(self, vector: str, domain: tuple[str, ...]) -> tuple[str, ...]:
         """The long dims, beside that of the `vector`, of parts of memory from each of which a domain moves to another,

@@ -91,6 +91,13 @@ def carried_by(
     return 0.0
 
 
+def through_memory(update: Update, latencies: Latencies) -> float:
+    """Cycles from what an associative update has stored to what it stores next in the same place: it is loaded as from
+    the first level, and joined."""
+    chains = _Chains(latencies)
+    return latencies.load + max(chains.of_operation(v) for v in update.values)
+
+
 def _carried(stage: Stage, update: Update, latencies: Latencies, reads: Mapping[Access, int]) -> float:
     """Cycles an iteration from the longest of these reads of the stage, each of what so many iterations before have
     written, to the value of this one. Products are fused with sums."""

@@ -68,7 +68,7 @@ class Factor:
     `variable` is one of its domain. It is cut into `parts` strips of neighbours, or, `interleaved`, into those with
     the same remainder by `parts`; with `neighbours` each takes so many iterations in a row in its turn. The new dim of
     `partial`, over the parts, is named `variable` too: the slowest in memory of strips, the fastest of interleaved
-    parts.
+    parts, but slower than dims in which an update scatters: each of its parts is a table of its own.
     """
 
     stage: str

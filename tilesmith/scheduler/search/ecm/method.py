@@ -115,7 +115,10 @@ def _answered(choice: _Choice, explored: Explored, q: Question) -> Answer:
     """The candidates, and why the first is as it is."""
     best = choice.best
     candidates = _candidates(choice, q)
-    decisions = [*map(factor_explained, best.plan.schedule.factors), *fixed_explained(q.fixed)]
+    decisions = [
+        *(factor_explained(f, best.plan.pipeline) for f in best.plan.schedule.factors),
+        *fixed_explained(q.fixed),
+    ]
     decisions += _separations_explained(choice.tried, explored.separated)
     decisions += _joinings_explained(choice.tried)
     decisions += _packings_explained(choice.tried)

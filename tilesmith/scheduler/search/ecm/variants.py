@@ -244,9 +244,11 @@ def _with_packings_for_factors(q: Question, planners: _Planners, v: Variant) -> 
 def _without_parts(q: Question, planners: _Planners, v: Variant) -> list[Variant]:
     """The variant without interleaved partial results, which are chosen by where terms and points lie, before anything
     is priced: points may have vectors where the terms lie along memory, as of a gather. None where there are none, or
-    of fewer points than they are parts: those have no vectors."""
-    factors = q.plan.schedule.factors
-    parted = [f for f in factors if f.interleaved and q.facts.stages[f.stage].root_points >= f.parts]
+    of fewer points than they are parts: those have no vectors. Tables of scatters stay."""
+    factors, known = q.plan.schedule.factors, q.facts
+    scattered = {name for name, definition in known.definitions.items() if definition.updates}
+    parted = [f for f in factors if f.interleaved and known.stages[f.stage].root_points >= f.parts]
+    parted = [f for f in parted if f.partial not in scattered]
     gone = {f.partial for f in parted}
     if not gone:
         return []

@@ -35,7 +35,7 @@ def _searched(q: Question) -> Answer:
     groups: list[Group] = []
     counts: list[GroupCounts] = []
     at_root: dict[str, list[str]] = {}
-    decisions = [*map(factor_explained, q.plan.schedule.factors), *grouping.decisions]
+    decisions = [*(factor_explained(f, q.plan.pipeline) for f in q.plan.schedule.factors), *grouping.decisions]
     tilings = [t for t in found.values() if isinstance(t, Tiling)]
     inside = {name for t in tilings for name in t.members.names}
     inside |= {name for t in found.values() if isinstance(t, AtRoot) for name in t.inlined}
