@@ -20,10 +20,10 @@ def tables_of(stage: Stage, update: Update, facts: StageFacts, found: UpdateFact
     """The tables that neighbouring iterations of `update` take in turn, a power of two: as many as go on while the
     first of them waits for what it stored in the same place to come back, and as fit half of the first level of caches
     together, beside what streams through it. `facts` are those of the stage, `found` those of the update. 0 where one
-    is enough, where the update has few iterations for each element of them, and where other work-items of a device
-    compute while one waits.
+    is enough, where the update has few iterations for each element of them, where other work-items of a device
+    compute while one waits, and where threads would share out the tables.
     """
-    if not found.looked_up or platform.work_items > 1:
+    if not found.looked_up or platform.threads > 1 or platform.work_items > 1:
         return 0
     free = {d for d, e in zip(stage.dims, update.at, strict=True) if e == Var(d)}
     points = prod(facts.extent(d) for d in stage.dims if d not in free)
