@@ -203,7 +203,7 @@ class _Narrowing:
         return found
 
     def _part_of(self, e: Binary, paired: bool) -> Callable[[Expr], Expr]:
-        """How an operand of a term becomes one of the new term."""
+        """The function from an operand of a term to that of the new term."""
         if e.op in "+-":
             return lambda part: self._term(part, paired if e.op == "+" else None)
         return self._factor if paired and self._is_short_product(e) else self._same
