@@ -1,5 +1,6 @@
 """Index set splitting (Wolfe, High Performance Compilers for Parallel Computing, 1996): the iterations of a long
-innermost loop in which clamps of its variable do nothing become a loop without them."""
+innermost loop in which clamps and remainders of its variable do nothing, as those of mirrored images, become a loop
+without them."""
 
 from __future__ import annotations
 
@@ -61,8 +62,9 @@ def _sum_of(s: Statement) -> Index | None:
 
 @dataclass(slots=True)
 class _Clamps:
-    """The clamps of a loop's variable that were taken out of indices: they do nothing from each of `first` on and up to
-    each of `last`. `local` are the names that the loop's body defines, with the sums that some of them stand for."""
+    """The clamps and remainders of a loop's variable that were taken out of indices: they do nothing from each of
+    `first` on and up to each of `last`. `local` are the names that the loop's body defines, with the sums that some of
+    them stand for."""
 
     var: str
     local: Mapping[str, Index | None]
@@ -70,7 +72,7 @@ class _Clamps:
     last: list[Index] = field(default_factory=list)
 
     def undone(self, x: Index) -> Index:
-        """The index without the clamps."""
+        """The index without the clamps and remainders."""
         parts = [self._undone(a) for a, _ in x.terms]
         if all(part is a.index for part, (a, _) in zip(parts, x.terms, strict=True)):
             return x
@@ -81,27 +83,38 @@ class _Clamps:
 
     def _undone(self, atom: Atom) -> Index:
         args = [self.undone(a) for a in atom.args]
-        moving = [a for a in args if not self._is_invariant(a)]
-        if atom.kind in ("min", "max") and len(moving) == 1 and self._moves(moving[0], args, atom.kind == "max"):
-            return moving[0]
-        return atom.index if all(map(is_, args, atom.args)) else remade(atom, args)
+        place = self._place(atom, args)
+        if place is None:
+            return atom.index if all(map(is_, args, atom.args)) else remade(atom, args)
+        return place
 
-    def _moves(self, place: Index, args: Sequence[Index], greatest: bool) -> bool:
-        """True if `place` is the variable times a number and what does not change; then it is noted where it is the
-        greatest, or the least, of `args`."""
-        whole = self._written_out(place)
-        if not whole.coefficient(self.var) or not self._is_invariant(self._rest(whole)):
-            return False
-        for other in args:
-            if other is place:
-                continue
-            ahead = whole - other if greatest else other - whole  # not negative where `place` is the result
-            c, rest = ahead.coefficient(self.var), self._rest(ahead)
+    def _place(self, atom: Atom, args: Sequence[Index]) -> Index | None:
+        """The one of `args` that the atom is where it does nothing, which goes along the variable: of several, as of
+        what is mirrored, the one that does so forwards. Where that is is noted. None where there is none."""
+        moving = [a for a in args if not self._is_invariant(a)]
+        if len(moving) > 1:
+            moving = [a for a in moving if self._written_out(a).coefficient(self.var) > 0]
+        if len(moving) != 1 or not self._written_out(moving[0]).coefficient(self.var):
+            return None
+        (place,) = moving
+        match atom.kind:
+            case "min" | "max":
+                others = [x for x in args if x is not place]
+                ahead = [place - x if atom.kind == "max" else x - place for x in others]
+            case "mod" if place is args[0] and not (args[1].is_const and args[1].const < LONG_TRIPS):
+                ahead = [place, args[1] - place - 1]
+            case _:
+                return None
+        linear = [self._written_out(x) for x in ahead]
+        if not all(x.coefficient(self.var) and self._is_invariant(self._rest(x)) for x in linear):
+            return None
+        for x in linear:  # not negative where the atom does nothing
+            c, rest = x.coefficient(self.var), self._rest(x)
             if c > 0:
                 self.first.append(divide(rest.scaled(-1) + (c - 1), c))
             else:
                 self.last.append(divide(rest, -c))
-        return True
+        return place
 
     def _written_out(self, x: Index) -> Index:
         """The index with sums in place of the names that the body has for them."""

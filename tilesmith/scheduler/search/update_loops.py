@@ -248,17 +248,20 @@ class _Chosen:
         return wanted if self._may_be(wanted) else order
 
     def _nearest_first(self, order: tuple[str, ...]) -> tuple[str, ...]:
-        """The order with a dim of few iterations innermost whose steps are nearer to each other in all that is read
-        than those of the innermost loop, as interleaved channels are, and what neighbours take tables in turn for."""
+        """The order with a dim of few iterations innermost: that of interleaved parts, which neighbours take in turn,
+        or one whose steps are nearer to each other in all that is read than those of the innermost loop, as channels of
+        pixels are."""
         if not order:
             return order
         of = {loop: self._apart_in_reads(loop) for loop in order}
-        first = of[order[0]]
+        first, name = of[order[0]], self.definition.name
+        parts = self.definition.dims[-1:] if name in self.facts.partial - self.facts.strips else ()
         for dim in order[1:]:
             steps = list(zip(of[dim], first, strict=True))
             nearer = all(a <= b for a, b in steps) and any(0 < a < b for a, b in steps)
+            inside = dim in parts or (nearer and dim in self.definition.dims)
             moved = (dim, *(n for n in order if n != dim))
-            if nearer and dim in self.definition.dims and self.found.trips(dim) <= SMALL_EXTENT and self._may_be(moved):
+            if inside and self.found.trips(dim) <= SMALL_EXTENT and self._may_be(moved):
                 return moved
         return order
 
