@@ -99,7 +99,8 @@ CASES = {
             Group("strips", ("rx.inner", "i.inner"), (), None, Vector("rx", 8), (), (), (
                 UpdateLoops(("rx", "rx_0", "ry"), Vector("rx", 8)),
             )),
-            alone("out", "x", None, inline("hist")),
+            alone("hist", "i", "i"),
+            alone("out", "x"),
         ),
     ),
 }  # fmt: skip
