@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import takewhile
 from math import inf, isfinite
+from operator import itemgetter
 from typing import Literal
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
@@ -123,11 +124,9 @@ class PartitionSearch:
         """The partition with all groups joined that a group reads, which may pay only together: what they read alike is
         read less often only where none of them is left. From the outputs backwards."""
         segments, producers = self.segments(partition), self.facts.graph.producers
-        free = [s.output for s in segments if s.output not in self.forced]
-        for joined in dict.fromkeys(
-            tuple(name for name in free if any(name in producers[stage] for stage in segment.names))
-            for segment in reversed(segments)
-        ):
+        free = {s.output: n for n, s in enumerate(segments) if s.output not in self.forced}
+        read = [free.keys() & {p for stage in s.names for p in producers[stage]} for s in reversed(segments)]
+        for joined in dict.fromkeys(tuple(sorted(names, key=free.__getitem__)) for names in read):
             if len(joined) > 1 and not self.planner.expired():
                 yield reduce(self.moved, [Move("join", name) for name in joined], partition)
 
@@ -139,18 +138,20 @@ class PartitionSearch:
         """True if a group is joined to its only reader."""
         return move.how == "join" and len(self.facts.graph.consumers[move.stage]) == 1
 
-    def near(self, partition: Partition, most: float, least: float) -> list[Partition]:
+    def near(self, partition: Partition, most: float, least: float) -> Iterator[Partition]:
         """Others that were compared, the cheapest first: that cost at most `most`, and at least `least` by groups that
         one of both has and the other one has not, as their outputs are computed elsewhere."""
         own = {s.output: s for s in self.segments(partition)}
 
         def moved(segments: Iterable[Segment]) -> float:
             other = {s.output: s for s in segments}
-            return sum(self.planner.cost((own | other)[name]) for name in own.keys() ^ other.keys())
+            every = own | other
+            return sum(self.planner.cost(s) for name, s in every.items() if (name in own) != (name in other))
 
-        others = list(self.compared.items())
-        near = (p for segments, p in others if self.cost(p, most) <= most and moved(segments) >= least)
-        return sorted(near, key=self.cost)
+        others = [(self.cost(p, most), cut, p) for cut, p in list(self.compared.items())]
+        for _, cut, other in sorted((o for o in others if o[0] <= most), key=itemgetter(0)):
+            if moved(cut) >= least:
+                yield other
 
     def cost(self, partition: Partition, most: float = inf) -> float:
         """The cost of all groups together; infinite where it is more than `most`."""

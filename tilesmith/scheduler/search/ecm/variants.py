@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -49,9 +50,8 @@ class Variant:
     def others(self, most: float, least: float) -> list[Variant]:
         """The variant with other partitions, that cost no more than `most`, and differ in groups that cost no less than
         `least`."""
-        return [
-            replace(self, partition=p) for p in self.search.near(self.partition, most, least)[: PARAMS.other_partitions]
-        ]
+        near = self.search.near(self.partition, most, least)
+        return [replace(self, partition=p) for p in islice(near, PARAMS.other_partitions)]
 
     def ranked(self, count: int, cost: float) -> Iterator[tuple[float, GroupCandidates]]:
         """The cheapest combinations of plans with what they cost, the cheapest first; of plans that are alike, for a
