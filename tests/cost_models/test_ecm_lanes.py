@@ -197,7 +197,7 @@ def test_addresses_of_more_rows_than_general_registers_are_loads(register: int) 
 
 
 def test_addresses_of_more_rows_side_by_side_than_general_registers_are_loads() -> None:
-    """Of so many rows a point comes to two, as many of whose addresses are in registers as all rows have."""
+    """The addresses of a point's two rows are in registers in the proportion of those of all rows."""
     platform, of = machine(load_cycles=0.5), work(loads=(Transfer("aligned", 4, 100.0),))
     none, six, twelve = (
         terms(counts(of._replace(addresses=addresses)), platform)["in core"]

@@ -213,7 +213,7 @@ def test_a_linear_bound_of_a_place_mirrored_in_blocks_is_a_block_from_its_ends()
 
 
 def test_numbers_decide_what_is_beyond_another() -> None:
-    """Of sums of remainders, and of the least and the greatest of such, as what is empty or not is."""
+    """Numbers that end remainders, and minima and maxima of their sums, as of a box that may be empty, are known."""
     rest = modulo(sym("n"), 4)
     missing = minimum(maximum(const(1) - rest, const(0)), const(1))
     assert minimum(const(0), missing.scaled(1 << 34)) == const(0)

@@ -18,7 +18,7 @@ DIAGONAL = "f(x, y) + f(x + 1, y + 1) + f(x + 2, y + 2)"
 
 
 def addresses(value: str, rows: int, lanes: int = 8) -> Addresses | None:
-    """Those of so many rows of a stage side by side."""
+    """The addresses of so many rows of a stage side by side."""
     document = {
         "format": 1, "name": "p", "inputs": [{"name": "f", "type": "float32", "dims": ["x", "y"]}],
         "stages": [{"name": "out", "dims": ["x", "y"], "value": value}],
