@@ -76,11 +76,12 @@ def contenders(of: Pipeline, platform: CpuPlatform) -> dict[str, Contender]:
 
 def in_turns(runs: Mapping[str, Callable[[], object]], threads: int, repeats: int, once: Sequence[str] = ()) -> Finding:
     """The least time of each of several runs, in milliseconds, and that of `default` over those of the other schedules.
-    They take turns; those of `once` have the first only. What runs beside takes none of the time of a single thread."""
+    They take turns, every other one backwards, so that none always follows what empties the caches; those of `once`
+    have the first only. What runs beside takes none of the time of a single thread."""
     clock: Clock = time.thread_time if threads == 1 else time.perf_counter
     best = dict.fromkeys(runs, np.inf)
     for turn in range(repeats + 1):
-        for name, run in runs.items():
+        for name, run in reversed(runs.items()) if turn % 2 else runs.items():
             if turn and name in once:
                 continue
             begin = clock()
