@@ -16,7 +16,7 @@ from support.small_pipelines import chain, pyramid
 from benchmarks.documents import pipeline_of
 from tilesmith import platforms
 from tilesmith.cost_models import Ecm
-from tilesmith.platforms import catalog
+from tilesmith.platforms import CpuPlatform, catalog
 from tilesmith.platforms.base import in_flight_bytes
 from tilesmith.scheduler import pipelines
 from tilesmith.scheduler.compiler import generate
@@ -150,19 +150,31 @@ def test_rows_side_by_side_are_not_written_past_the_caches(monkeypatch: pytest.M
     assert not any(g.unroll and g.stream for g in groups)
 
 
+def _asking(factor: float, name: str = "i7-6700") -> CpuPlatform:
+    """A core whose rows side by side take so many times as long where they are asked for."""
+    here = platforms.get(name)
+    prefetch = here.core.prefetch.model_copy(update={"asked_rows_factor": factor})
+    return here.model_copy(update={"threads": 1, "core": here.core.model_copy(update={"prefetch": prefetch})})
+
+
 @pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
 def test_rows_side_by_side_are_asked_for_unless_that_takes_longer(
     factor: float, asks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows side by side are there without requests where hardware follows them."""
     monkeypatch.setattr(moves, "PARAMS", replace(PARAMS, rows_pay=inf))
-    here = platforms.get("i7-6700")
-    prefetch = here.core.prefetch.model_copy(update={"asked_rows_factor": factor})
-    here = here.model_copy(update={"threads": 1, "core": here.core.model_copy(update={"prefetch": prefetch})})
-    found = autoschedule(pipeline_of("motion_blur"), here, SearchOptions("default", top=8)).candidates
+    found = autoschedule(pipeline_of("motion_blur"), _asking(factor), SearchOptions("default", top=8)).candidates
     groups = [g for c in found for g in c.schedule.groups]
     assert any(g.unroll for g in groups)
     assert any(g.unroll and g.prefetch for g in groups) == asks
+
+
+@pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
+def test_what_the_last_level_has_is_asked_for_unless_that_takes_longer(factor: float, asks: bool) -> None:
+    """Two images of 4 MB in a level of 32."""
+    here = _asking(factor, "epyc-9655")
+    groups = autoschedule(pipeline_of("erode_bytes"), here, SearchOptions("default")).schedule.groups
+    assert any(g.prefetch for g in groups) == asks
 
 
 def test_nothing_is_written_past_the_caches_where_copies_do_not_gain_by_it() -> None:

@@ -107,8 +107,8 @@ class Params:
     same_tiles: float = 0.03
     """Relative difference of predicted times up to which register tiles are compared as beside other programs."""
     left_of_shared_cache: float = 0.25
-    """The part of a cache that several cores share which plans have that take equally long otherwise, where they are
-    compared as beside other programs."""
+    """The part of a cache that several cores share which a program surely has, whatever the others do: plans that take
+    equally long otherwise are compared as if they had no more."""
     stays_share_of_last_level: float = 0.5
     """The share of the last level that data may take, with all else that circulates, to stay there from call to
     call."""

@@ -78,7 +78,7 @@ def past_caches(pricing: Pricing, plan: GroupCandidate, members: Members, sized:
     shape, sizes = sized.shape, sized.sizes
     if _vector(pricing, members, shape) is None:
         return
-    if whole_rows(pricing, plan, sized):
+    if whole_rows(pricing, plan, sized) and not _found_near(pricing, members):
         ahead = replace(shape, prefetch=ahead_bytes(pricing.platform, _rows_at_once(plan)))
         tried = pricing.priced(plan.segment, members, ahead, sizes, plan.kind)
         yield tried
@@ -250,6 +250,15 @@ def _leaves_caches(pricing: Pricing, members: Members) -> bool:
         stage.name in pricing.facts.graph.outputs
         and circulating_bytes(members) > llc * PARAMS.stays_share_of_last_level
     )
+
+
+def _found_near(pricing: Pricing, members: Members) -> bool:
+    """True if the last level surely has from call to call what the group reads, whatever others have of that, and
+    requests come in the way of hardware, which brings it from there by itself."""
+    platform = pricing.platform
+    kept = PARAMS.left_of_shared_cache if platform.caches[-1].shared_by_threads > 1 else PARAMS.stays_share_of_last_level
+    hindered = platform.core.prefetch.asked_rows_factor > 1.0
+    return hindered and circulating_bytes(members) <= platform.llc_bytes * kept
 
 
 def ahead_bytes(platform: Platform, rows: float = 0.0) -> int:
