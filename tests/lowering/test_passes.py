@@ -116,7 +116,7 @@ def test_an_observer_sees_the_program_that_each_pass_leaves() -> None:
 
     plan: Plan = autoschedule(pipelines.load("blur"), machine()).plan
     program = lower(plan, machine(), Keep())
-    assert [name for name, _ in seen] == ["layout", "bounds", "loops", "rows"]
+    assert [name for name, _ in seen] == ["layout", "bounds", "loops", "functions", "rows"]
     assert all(isinstance(unit, Program) for _, unit in seen)
     assert seen[-1][1] == program
 

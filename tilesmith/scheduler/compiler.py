@@ -205,7 +205,7 @@ def laid_out(plan: Plan, platform: Platform, backend: str | None = None) -> Lowe
 def generated(unit: LoweringUnit, backend: str | None = None) -> CSource:
     """The C of what is laid out. Raises NoBackend."""
     chosen = backend_for(unit.platform, backend)
-    program = chosen.passes(unit.platform)(lowering.expanded(unit))
+    program = chosen.passes(unit.platform)(lowering.expanded(unit, chosen.functions))
     return chosen.emit(program, unit.platform)
 
 
@@ -233,7 +233,7 @@ def checked_and_generated(
 
 def _generated(plan: Plan, platform: Platform, backend: Backend, now: Clock, observer: Observer) -> Generated:
     start = now()
-    program = lower(plan, platform, observer)
+    program = lower(plan, platform, observer, backend.functions)
     lowered = now()
     program = backend.passes(platform)(program, observer)
     optimized = now()

@@ -20,6 +20,11 @@ class Backend(Protocol):
     @property
     def platform_kind(self) -> str: ...
 
+    @property
+    def functions(self) -> bool:
+        """True if programs may have a `Function`, and statements that invoke it."""
+        return False
+
     def passes(self, platform: Platform) -> PassPipeline[Program]:
         """The passes from what lowering makes to what is printed: all, where a backend says no other."""
         return PASSES

@@ -11,7 +11,7 @@ from itertools import count
 from operator import is_
 
 from tilesmith.scheduler.ir.index import Index, Terms, divide, maximum, minimum, modulo, multiply, sym
-from tilesmith.scheduler.ir.loop.program import Body, Let, MutableIndex, Program, RowPointer, Statement
+from tilesmith.scheduler.ir.loop.program import Body, Function, Let, MutableIndex, Program, RowPointer, Statement
 from tilesmith.scheduler.ir.loop.row_coordinates import row_coordinates, row_offset
 from tilesmith.scheduler.ir.loop.traversal import (
     NESTING,
@@ -73,13 +73,12 @@ class _Naming:
         self.blocks = iter(self.counted)
         self.body = self._named(body)
 
-    def _count(self, body: Body, outer: Sequence[_Block], variables: tuple[str, ...]) -> None:
-        """Counts the sums of a block, and of those inside."""
+    def _count(self, body: Body, outer: Sequence[_Block], inside: tuple[str, ...]) -> None:
+        """Counts the sums of a block, which the statement around it defines names for, and of those inside."""
         here = _Block()
         self.counted.append(here)
         blocks = [*outer, here]
-        self.variables.update(variables)
-        self.level |= dict.fromkeys(variables, len(outer))
+        self.level |= dict.fromkeys(inside, len(outer))
         for n, s in enumerate(body):
             here.statement = n
             for x in _indices(s):
@@ -87,6 +86,8 @@ class _Naming:
                     here.concerned.add(n)
                     self._count_index(x, blocks)
             if isinstance(s, NESTING):
+                if not isinstance(s, Function):
+                    self.variables.update(defined_inside(s))
                 for region in regions(s):
                     self._count(region, blocks, defined_inside(s))
             for name in defined(s):

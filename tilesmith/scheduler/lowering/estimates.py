@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import Index, const, multiply
-from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Body, Extents, Let, Loop
+from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Body, Extents, Function, Invoke, Let, Loop
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 
@@ -17,7 +17,7 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 class Estimates:
     """Indices as numbers: `symbols` have their estimates, what a Let defines has what that gives, `loops` and those of
     known `ranges` are in the middle; `rounded` has the functions that others stand for; strides of buffers are those of
-    dense ones; the rest is 1."""
+    dense ones, and names of functions are what these are first invoked with; the rest is 1."""
 
     symbols: dict[str, int]
     ranges: Mapping[str, tuple[Index, Index]] = field(default_factory=dict)
@@ -27,6 +27,7 @@ class Estimates:
 
     def add(self, body: Body) -> None:
         """Takes in the definitions, the loops and the buffers of a block."""
+        functions: dict[str, Function] = {}
         for s in walk(body):
             match s:
                 case Let(name, value):
@@ -35,6 +36,11 @@ class Estimates:
                     self.loops[var] = (lo, hi)
                 case Allocate(memory):
                     self.lets |= _strides(memory)
+                case Function(name):
+                    functions[name] = s
+                case Invoke(name, given):
+                    for symbol, value in zip(functions[name].symbols, given, strict=True):
+                        self.lets.setdefault(symbol, value)
 
     def value(self, x: Index) -> int:
         """The number that `x` is."""

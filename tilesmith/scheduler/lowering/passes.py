@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilesmith.platforms import Platform
 from tilesmith.scheduler.ir.loop.program import Program
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
 from tilesmith.scheduler.ir.plan import Plan
+from tilesmith.scheduler.lowering.alike_groups import with_functions
 from tilesmith.scheduler.lowering.bounds import with_bounds
 from tilesmith.scheduler.lowering.channel_layout import with_layout
 from tilesmith.scheduler.lowering.estimates import estimated_symbols
@@ -38,21 +41,30 @@ LAYING_OUT = PassPipeline(
 """The passes after which all memory is declared."""
 
 EXPANDING = PassPipeline(
-    (Pass("rows", "computations that are not expanded", "loops over vectors and points", with_rows),)
+    (
+        Pass(
+            "functions",
+            "loops of groups, of which some may be alike",
+            "those that are, are one function, and a call each, if the backend has functions",
+            with_functions,
+        ),
+        Pass("rows", "computations that are not expanded", "loops over vectors and points", with_rows),
+    )
 )
 """The passes after these."""
 
 LOWERING = PassPipeline((*LAYING_OUT.passes, *EXPANDING.passes))
 
 
-def lower(plan: Plan, platform: Platform, observer: Observer | None = None) -> Program:
+def lower(plan: Plan, platform: Platform, observer: Observer | None = None, functions: bool = False) -> Program:
     """The loop program of a legal plan (see `tilesmith.scheduler.legality.verifier`). The observer sees what each pass
     has left of it.
 
     Sizes stay symbols: the program runs for every region of the outputs. The platform gives the line size, the size
-    of a register and the number of threads that the declared buffers are counted for.
+    of a register and the number of threads that the declared buffers are counted for. With `functions` groups that are
+    alike are one.
     """
-    return LOWERING(begun(plan, platform), None if observer is None else _Programs(observer)).program
+    return LOWERING(begun(plan, platform, functions), None if observer is None else _Programs(observer)).program
 
 
 def laid_out(plan: Plan, platform: Platform) -> LoweringUnit:
@@ -61,12 +73,12 @@ def laid_out(plan: Plan, platform: Platform) -> LoweringUnit:
     return LAYING_OUT(begun(plan, platform))
 
 
-def expanded(unit: LoweringUnit) -> Program:
+def expanded(unit: LoweringUnit, functions: bool = False) -> Program:
     """The rest of the loop program that `lower` makes of a plan that is laid out."""
-    return EXPANDING(unit).program
+    return EXPANDING(replace(unit, functions=functions)).program
 
 
-def begun(plan: Plan, platform: Platform) -> LoweringUnit:
+def begun(plan: Plan, platform: Platform, functions: bool = False) -> LoweringUnit:
     """The unit that the first pass is given: a program without anything in it."""
     pipeline, vectors = plan.pipeline, platform.vector_unit
     program = Program(
@@ -88,7 +100,9 @@ def begun(plan: Plan, platform: Platform) -> LoweringUnit:
         crowded_bytes=platform.caches[0].crowded_bytes(platform.core.prefetch.rows),
         architecture=platform.architecture,
     )
-    return LoweringUnit(plan, platform, pipeline, program, estimated_symbols(plan.written, pipeline))
+    return LoweringUnit(
+        plan, platform, pipeline, program, estimated_symbols(plan.written, pipeline), functions=functions
+    )
 
 
 class _Programs:

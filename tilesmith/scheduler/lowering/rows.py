@@ -18,7 +18,8 @@ from tilesmith.scheduler.features.operations.reduction_loops import has_long_red
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow, Reads, UnrolledDim
-from tilesmith.scheduler.ir.loop.program import Apart, AssignIndex, Body, If, Loop, MutableIndex, Statement
+from tilesmith.scheduler.ir.loop.program import Apart, AssignIndex, Body, Function, If, Loop, MutableIndex, Statement
+from tilesmith.scheduler.ir.loop.traversal import defined_inside
 from tilesmith.scheduler.ir.loop.values import Buffer
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops
@@ -83,6 +84,10 @@ class _Rows:
                     self.block(s.body)
                 while begun:
                     b.emit(begun.pop(0))
+                b.emit(replace(s, body=tuple(inside)))
+            case Function():
+                with b.function(defined_inside(s)) as inside:
+                    self.block(s.body)
                 b.emit(replace(s, body=tuple(inside)))
             case If():
                 with b.condition() as met:

@@ -10,7 +10,7 @@ from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.printer import buffers_of
-from tilesmith.scheduler.ir.loop.program import Loop, Program
+from tilesmith.scheduler.ir.loop.program import Program
 from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 from tilesmith.scheduler.ir.plan import Plan
@@ -22,7 +22,8 @@ from tilesmith.scheduler.lowering.float_ends import calls
 class LoweringUnit:
     """A plan on its way to a loop program. `pipeline` is the plan's, from the pass `layout` on with its channels laid
     out; `symbols` are what a call gives, at the estimates; `boxes` are the regions of all images and stages that the
-    outputs need, in the terms of the program's `bounds`, some of which stand for functions, which `rounded` has."""
+    outputs need, in the terms of the program's `bounds`, some of which stand for functions, which `rounded` has.
+    `functions`: groups that are alike may become functions of the program."""
 
     plan: Plan
     platform: Platform
@@ -31,6 +32,7 @@ class LoweringUnit:
     symbols: Mapping[str, int]
     boxes: Mapping[str, Box] = field(default_factory=dict)
     rounded: Mapping[str, Index] = field(default_factory=dict)
+    functions: bool = False
 
     def builder(self) -> Builder:
         """A builder of the body, in which what comes before it is known; no fresh name is one of the program's."""
@@ -63,5 +65,4 @@ def _names(program: Program) -> Iterator[str]:
     yield from (b.pointer for b in buffers_of(program))
     for s in walk((*program.derivation, *program.bounds, *program.body)):
         yield from defined(s)
-        if isinstance(s, Loop):
-            yield from defined_inside(s)
+        yield from defined_inside(s)

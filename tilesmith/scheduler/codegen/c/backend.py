@@ -18,6 +18,7 @@ class CBackend(Backend):
 
     name: str = "c"
     platform_kind: str = "cpu"
+    functions: bool = True
 
     def emit(self, program: Program, platform: Platform) -> CSource:
         """The C of a loop program."""
@@ -30,6 +31,7 @@ class HalideCBackend(Backend):
 
     name: str = "c-halide"
     platform_kind: str = "cpu"
+    functions: bool = True
 
     def emit(self, program: Program, platform: Platform) -> CSource:
         """The C of a loop program, with a second entry."""

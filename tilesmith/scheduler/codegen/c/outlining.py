@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tilesmith.scheduler.codegen.c.row_macros import RowMacros
 from tilesmith.scheduler.codegen.c.types import words
-from tilesmith.scheduler.ir.loop.program import Body
+from tilesmith.scheduler.ir.loop.program import Body, Function
 from tilesmith.scheduler.ir.loop.traversal import defined, defined_inside, walk
 
 WORTH_A_CALL = 80
@@ -69,6 +69,14 @@ def renamed(lines: list[str], names: Iterable[str], by: str) -> list[str]:
     joined = "|".join(names)
     found = re.compile(rf"(?<!\.)(?<!->)\b({joined})\b")
     return [found.sub(rf"{by}\1", line) for line in lines] if joined else lines
+
+
+def shared(s: Function, given: Mapping[str, str], body: Sequence[str]) -> list[str]:
+    """The function of groups that are alike: buffers that it is given are memory of their own."""
+    memory = {b.pointer for b in s.buffers}
+    told = {name: f"{t}restrict" if name in memory else t for name, t in given.items()}
+    head = f"static void {s.name}({parameters(told)}) {{"
+    return [f"/* {s.comment}: in the names of the first */", head, *body, "}", ""]
 
 
 def seldom(name: str, given: Mapping[str, str], body: Sequence[str]) -> list[str]:

@@ -23,6 +23,7 @@ from tilesmith.scheduler.codegen.c.outlining import (
     part,
     renamed,
     seldom,
+    shared,
     struct,
 )
 from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_rows
@@ -48,7 +49,9 @@ from tilesmith.scheduler.ir.loop.program import (
     Extents,
     Fence,
     Free,
+    Function,
     If,
+    Invoke,
     Let,
     Loop,
     MutableIndex,
@@ -91,6 +94,7 @@ class Statements:
         self.repeated = RepeatedLoops()
         self.in_structs: set[str] = set()  # registers that are, by then
         self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
+        self.shared: dict[str, tuple[Function, list[str]]] = {}  # functions of groups, with all that they are given
         self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
@@ -157,6 +161,10 @@ class Statements:
                 return [f"{s.name} = {bare(s.value)};"]
             case Apart():
                 return self._apart(s)
+            case Function():
+                return self._shared(s)
+            case Invoke():
+                return [self._invoked(s)]
             case Ordered():
                 return ["ORDERED", "{", *self._inner(s.body), "}"]
             case Define() | PeeledLoop():
@@ -247,9 +255,7 @@ class Statements:
                 strides = [name for name in defined(s) if name != s.memory.buffer.pointer]
                 return {**dict.fromkeys(strides, "int64_t"), s.memory.buffer.pointer: self._pointer(s.memory.buffer)}
             case Scratch():
-                scratch = self._scratch[s.name]
-                places = [f"{m.buffer.pointer}_at" for m in s.buffers]
-                return {scratch: "char *", **dict.fromkeys([f"{scratch}_bytes", *places, *defined(s)], "int64_t")}
+                return {**self._layout_names(s), **dict.fromkeys(defined(s), "int64_t")}
             case _:
                 return dict.fromkeys(defined(s), "int64_t")
 
@@ -425,6 +431,32 @@ class Statements:
         name, order = self.made[key]
         arguments = ", ".join(names[n] for n in order)
         return [f"{name}({arguments});" if s.seldom else f"{name}(&(struct {name}){{{arguments}}});"]
+
+    def _shared(self, s: Function) -> list[str]:
+        """No line here, but a function of what the block has names for, and of what it reads from outside."""
+        own = dict.fromkeys(s.symbols, "int64_t") | {b.pointer: self._pointer(b) for b in s.buffers}
+        for layout in s.scratch:
+            self._scratch[layout.name] = layout.name
+            own |= self._layout_names(layout)
+        body, outside = self._function(s.body, 1, own, own, by_struct=False)
+        given = {**captured(mentioned(body, self.row_macros), own), **outside}
+        self.outlined += shared(s, given, body)
+        self.shared[s.name] = s, list(given)
+        return []
+
+    def _invoked(self, s: Invoke) -> str:
+        f, given = self.shared[s.function]
+        names = dict(zip(f.symbols, map(self.symbols.bare, s.symbols), strict=True))
+        names |= {own.pointer: b.pointer for own, b in zip(f.buffers, s.buffers, strict=True)}
+        for own, layout in zip(f.scratch, s.scratch, strict=True):
+            names |= zip(self._layout_names(own), self._layout_names(layout), strict=True)
+        return f"{s.function}({', '.join(names.get(name, name) for name in given)});"
+
+    def _layout_names(self, s: Scratch) -> dict[str, str]:
+        """The names that say where the buffers of a layout are, with their types."""
+        scratch = self._scratch[s.name]
+        places = [f"{m.buffer.pointer}_at" for m in s.buffers]
+        return {scratch: "char *", **dict.fromkeys([f"{scratch}_bytes", *places], "int64_t")}
 
     def _function(
         self, body: Body, indent: int, more: Mapping[str, str], but: Iterable[str], by_struct: bool

@@ -27,7 +27,9 @@ from tilesmith.scheduler.ir.loop.program import (
     Define,
     Fence,
     Free,
+    Function,
     If,
+    Invoke,
     Let,
     Loop,
     MutableIndex,
@@ -121,6 +123,8 @@ class Statements:
                 return []
             case OverflowGuard() | Scratch() | Allocate() | Free() | CopyOut() | Apart() | Ordered():
                 raise InternalError(f"a kernel has a step of the host: {type(s).__name__}")
+            case Function() | Invoke():
+                raise InternalError(f"a backend without functions is given one: {type(s).__name__}")
             case Compute() | FusedRow():
                 raise InternalError(f"a computation is not expanded: {type(s).__name__}")
             case _:

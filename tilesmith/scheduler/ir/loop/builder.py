@@ -61,6 +61,7 @@ class Builder:
     def __init__(self, vectors: VectorUnit, line_bytes: int, core: Core, strict: bool = False) -> None:
         self.strict = strict  # whether floats are computed in the order that is written
         self.scopes: list[Scope] = [Scope()]
+        self.floor = 0  # depth of the function that is open: nothing leaves it
         self.vectors = vectors
         self.line_bytes = line_bytes
         self.core = core
@@ -175,6 +176,20 @@ class Builder:
         return self.scope(conditional=True, remainders=remainders, seldom=seldom)
 
     @contextmanager
+    def function(self, names: Iterable[str]) -> Iterator[list[Statement]]:
+        """The block of a function with these names: whatever is computed in it is computed there, as it may be called
+        with anything."""
+        outside = self.floor
+        with self.scope(conditional=True) as body:
+            self.floor = self.depth
+            for name in names:
+                self.declare(name)
+            try:
+                yield body
+            finally:
+                self.floor = outside
+
+    @contextmanager
     def outside(self, depth: int) -> Iterator[None]:
         """The open scope is the one at `depth`: what is built there runs before the blocks that are open inside of
         it, and whether or not these run."""
@@ -272,7 +287,7 @@ class Builder:
         """`value` under a name, unless it is simple enough to be written out wherever it is used."""
         if value.is_short:
             return value
-        depth = self.depth_of(value)
+        depth = max(self.depth_of(value), self.floor)
 
         def make() -> Index:
             name = self.fresh(hint)
@@ -335,7 +350,7 @@ class Builder:
 
     def _depth_of_operands(self, op: Operation, at_least: int = 0) -> int:
         """The depth of the scope in which all operands are, or one further in."""
-        depth, depths = at_least, self.depths
+        depth, depths = max(at_least, self.floor), self.depths
         for x in operands_of(op):
             inside = depths.get(x.name, 0) if isinstance(x, Value) else self.depth_of(x)
             if inside > depth:
@@ -367,7 +382,7 @@ class Builder:
 
     def row(self, buffer: Buffer, offset: Index) -> Pointer:
         """The pointer to the row of `buffer` at `offset` elements."""
-        depth = max(self.depth_of(offset), self.depth_of(buffer.pointer))
+        depth = max(self.depth_of(offset), self.depth_of(buffer.pointer), self.floor)
         if offset.is_const and offset.const == 0:
             self.buffers[buffer.pointer] = buffer
             return buffer.pointer

@@ -32,7 +32,9 @@ from tilesmith.scheduler.ir.loop.program import (
     Extents,
     Fence,
     Free,
+    Function,
     If,
+    Invoke,
     Let,
     Loop,
     MutableIndex,
@@ -96,6 +98,8 @@ class _Machine:
         self.symbols: dict[str, int] = {}
         self.values: dict[str, Array] = {}
         self.pointers: dict[str, tuple[Block, int]] = {}
+        self.functions: dict[str, Function] = {}
+        self.layouts: dict[str, Scratch] = {}  # that those of a function stand for
         self.iteration: int | None = None
         self.ordered = False
         for p in program.params:
@@ -172,15 +176,20 @@ class _Machine:
                 holds = all(self.at(x) >= 0 for x in s.nonnegative)
                 holds = holds and (s.condition is None or bool(self.value(s.condition, 1)))
                 self.block(s.body if holds else s.otherwise)
+            case Function():
+                self.functions[s.name] = s
+            case Invoke():
+                self.invoke(s)
             case Scratch():
                 for memory in s.buffers:
                     self.lay_out(memory)
             case Bind():
-                for memory in s.scratch.buffers:
-                    self.allocate(memory)
+                given = self.layouts.get(s.scratch.name, s.scratch)
+                for own, memory in zip(s.scratch.buffers, given.buffers, strict=True):
+                    self.allocate(own.buffer, memory)
             case Allocate():
                 self.lay_out(s.memory)
-                self.allocate(s.memory)
+                self.allocate(s.memory.buffer, s.memory)
                 if s.place is not None and self.same_points(s.memory, s.place):
                     self.put(s.memory.buffer, s.place)
             case Free():
@@ -193,6 +202,16 @@ class _Machine:
                 raise NotImplementedError(f"{type(s).__name__} is run after the pass 'rows' has expanded it")
             case _:
                 assert_never(s)
+
+    def invoke(self, s: Invoke) -> None:
+        f = self.functions[s.function]
+        self.symbols.update(zip(f.symbols, [self.at(x) for x in s.symbols], strict=True))
+        self.layouts.update(zip([own.name for own in f.scratch], s.scratch, strict=True))
+        given = [self.pointers[b.pointer] for b in s.buffers]
+        self.pointers.update(zip([b.pointer for b in f.buffers], given, strict=True))
+        self.block(f.body)
+        for b in f.buffers:
+            del self.pointers[b.pointer]
 
     def peel(self, s: PeelVectors) -> None:
         first = -(-self.at(s.lo) // s.align)
@@ -244,10 +263,11 @@ class _Machine:
                 self.symbols[name] = elements
             elements *= self.at(extent)
 
-    def allocate(self, m: Extents) -> None:
+    def allocate(self, b: Buffer, m: Extents) -> None:
+        """The memory of a buffer, of those extents."""
         size = (int(np.prod([self.at(x) for x in m.extents], dtype=np.int64)) if m.extents else 1) + m.buffer.room
         rubbish = 85 if m.buffer.type.kind != "float" else np.nan  # what nothing has written yet
-        self.pointers[m.buffer.pointer] = (Block(m.buffer.stage, np.full(size, rubbish, _stored(m.buffer))), 0)
+        self.pointers[b.pointer] = (Block(b.stage, np.full(size, rubbish, _stored(b))), 0)
 
     def same_points(self, m: Extents, place: Buffer) -> bool:
         """True if an image has exactly the points of a buffer."""

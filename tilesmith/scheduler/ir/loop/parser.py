@@ -110,6 +110,8 @@ class _Parser:
             "Body": self.block,
             "Buffer": self.buffer,
             "Scratch": lambda: self.known(self.scratch, self.name()),
+            "tuple[Scratch, ...]": lambda: self.many(lambda: self.known(self.scratch, self.name())),
+            "layouts": lambda: self.many(self.layout),
             "Extents": lambda: self.formatted(Extents),
             "ClampedIndex": lambda: self.formatted(ClampedIndex),
             "tuple[int, ...]": lambda: self.many(self.integer),
@@ -366,6 +368,13 @@ class _Parser:
 
     def buffer(self) -> Buffer:
         return self.known(self.buffers, self.take()[1:])
+
+    def layout(self) -> Scratch:
+        name = self.name()
+        self.expect("(")
+        found = self.scratch[name] = Scratch(name, self.many(lambda: self.formatted(Extents)))
+        self.expect(")")
+        return found
 
     def ring(self) -> int | None:
         return None if self.accept("none") else self.integer()

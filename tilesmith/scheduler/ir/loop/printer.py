@@ -18,6 +18,8 @@ from tilesmith.scheduler.ir.loop.program import (
     CopyOut,
     Define,
     Free,
+    Function,
+    Invoke,
     Program,
     RowPointer,
     Scratch,
@@ -84,6 +86,10 @@ def _buffers(s: Statement) -> Iterable[Buffer]:
             return (s.output, s.source)
         case Compute() | FusedRow():
             return (*s.buffers, *s.reads.buffers)
+        case Function():
+            return (*s.buffers, *(m.buffer for layout in s.scratch for m in layout.buffers))
+        case Invoke():
+            return s.buffers
         case _:
             return (s.buffer,) if isinstance(s, Stores) else ()
 
@@ -215,6 +221,10 @@ def _scratch(s: Scratch) -> str:
     return s.name
 
 
+def _layout(s: Scratch) -> str:
+    return f"{s.name}({_list(_formatted)(s.buffers)})"
+
+
 KINDS: dict[str, Callable[..., str]] = {
     "Value": _value,
     "new": _value,
@@ -238,6 +248,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "Body": _block,
     "Buffer": _buffer,
     "Scratch": _scratch,
+    "layouts": _list(_layout),
     "Extents": lambda m: _formatted(m),
     "ClampedIndex": lambda c: _formatted(c),
     "LaneOffset": lambda x: _formatted(x),

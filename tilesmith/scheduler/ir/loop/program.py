@@ -252,6 +252,30 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """A block that `Invoke` runs: the loops of groups that are alike. Each says what the integers `symbols`, the memory
+    of `buffers` and the layouts `scratch` of threads' buffers are in it, which have no extents of their own; other
+    names mean what they do where it stands, outside of all blocks. No two of its buffers share memory."""
+
+    name: str
+    symbols: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    body: Body
+    scratch: tuple[Scratch, ...] = ()
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """The block of a `Function`, with `symbols`, `buffers` and layouts in the order in which it has them."""
+
+    function: str
+    symbols: tuple[Index, ...]
+    buffers: tuple[Buffer, ...]
+    scratch: tuple[Scratch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
@@ -343,6 +367,8 @@ Statement: TypeAlias = (
     | Apart
     | Ordered
     | If
+    | Function
+    | Invoke
     | Comment
     | Scratch
     | Bind

@@ -86,6 +86,9 @@ FORMATS: dict[type, str] = {
     program.Apart: "apart {seldom?} {body}",
     program.Ordered: "ordered {body}",
     program.If: "if ({nonnegative:conditions}) [[and {condition}]] {body} [[else {otherwise}]]",
+    program.Function: "function {name} symbols({symbols:names}) buffers({buffers}) [[scratch({scratch:layouts})]] "
+    "[[// {comment:text}]] {body}",
+    program.Invoke: "invoke {function} symbols({symbols}) buffers({buffers}) [[scratch({scratch})]]",
     program.Comment: "// {text:text}",
     program.ClampedIndex: "{name} [[from {first}]] [[to {last}]]",
     # allocation

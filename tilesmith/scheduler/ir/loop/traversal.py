@@ -23,6 +23,7 @@ from tilesmith.scheduler.ir.loop.program import (
     CopyOut,
     Define,
     Extents,
+    Function,
     If,
     Let,
     Loop,
@@ -39,7 +40,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer
 DEFINITIONS = (Define, RowPointer, Let, MutableIndex, Accumulator, PeelVectors)
 """Statements that have no effect but the names that they define."""
 
-NESTING = (Loop, PeeledLoop, Apart, Ordered, If)
+NESTING = (Loop, PeeledLoop, Apart, Ordered, If, Function)
 """Statements that have blocks inside."""
 
 
@@ -164,12 +165,14 @@ def _strides(m: Extents) -> tuple[str, ...]:
 
 
 def defined_inside(s: Statement) -> tuple[str, ...]:
-    """The names that a statement defines for its blocks: those of loops."""
+    """The names that a statement defines for its blocks: those of loops, and of functions."""
     match s:
         case Loop(seen=None) | PeeledLoop():
             return (s.var,)
         case Loop(seen=ClampedIndex(name=name)):
             return (s.var, name)
+        case Function():
+            return (*s.symbols, *(b.pointer for b in s.buffers))
         case _:
             return ()
 
@@ -188,7 +191,7 @@ def assigned(s: Statement) -> str | None:
 def regions(s: Statement) -> tuple[Body, ...]:
     """The blocks inside of a statement."""
     match s:
-        case Loop() | Apart() | Ordered():
+        case Loop() | Apart() | Ordered() | Function():
             return (s.body,)
         case PeeledLoop():
             return (s.body, s.middle)
@@ -200,7 +203,7 @@ def regions(s: Statement) -> tuple[Body, ...]:
 
 def with_regions(s: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement with its blocks changed; itself where none is another."""
-    if isinstance(s, Loop | Apart | Ordered):
+    if isinstance(s, Loop | Apart | Ordered | Function):
         body = change(s.body)
         return s if body is s.body else replace(s, body=body)
     if isinstance(s, PeeledLoop):
@@ -315,6 +318,8 @@ _HOLDERS = (*_PLAIN, Lane, LaneOffset, Buffer, Extents, ClampedIndex, DimRange, 
 
 
 def _operand_reader(kind: type) -> Callable[[Any], Sequence[Named]]:
+    if kind is Function:
+        return lambda x: ()  # its buffers are its own
     if kind is CopyOut:
         return _operands_of_copy
     if kind is Allocate:

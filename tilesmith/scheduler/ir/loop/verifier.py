@@ -23,7 +23,9 @@ from tilesmith.scheduler.ir.loop.program import (
     Define,
     Fence,
     Free,
+    Function,
     If,
+    Invoke,
     Loop,
     MutableIndex,
     Ordered,
@@ -103,6 +105,7 @@ class _Scope:
     the parallel loop that is open, and those from outside of it."""
 
     names: dict[str, Meaning]
+    functions: dict[str, Function] = field(default_factory=dict)
     mutable: set[str] = field(default_factory=set)
     varying: set[str] = field(default_factory=set)
     shared: frozenset[str] = frozenset()
@@ -187,6 +190,10 @@ def _meaning(s: Statement, name: str) -> Meaning:
 
 def _opened(s: Statement, scope: _Scope, place: Place) -> _Scope:
     """The scope of a block of `s`."""
+    if isinstance(s, Function):
+        _require(not scope.path, place, "a function stands in a block")
+        _require(s.name not in scope.functions, place, f"'{s.name}' is defined already")
+        scope.functions[s.name] = s
     inside = scope.inside(s)
     if not defined_inside(s):
         return inside
@@ -198,12 +205,13 @@ def _opened(s: Statement, scope: _Scope, place: Place) -> _Scope:
         inside.parallel, inside.shared, inside.varying = True, frozenset(scope.names), set()
         if any(isinstance(x, StreamAligned | StreamLine) for x in walk(s.body)):
             _require(isinstance(s.body[-1], Fence), place, "the iterations stream and end without a fence")
+    buffers: dict[str, Buffer] = {b.pointer: b for b in s.buffers} if isinstance(s, Function) else {}
     # an index that the body moves differs in the iterations, too, from its first use on
     moved = {t for x in walk((s,)) if (t := assigned(x)) is not None and not inside.varying.isdisjoint(used(x))}
     inside.varying |= moved
     for name in defined_inside(s):
         _require(name not in scope.names, place, f"'{name}' is defined already")
-        inside.names[name] = None
+        inside.names[name] = buffers.get(name)
         if parallel or not scope.varying.isdisjoint(used(s)):
             inside.varying.add(name)
     return inside
@@ -230,6 +238,8 @@ def _statement(s: Statement, scope: _Scope, place: Place) -> None:
         case If():
             if s.condition is not None:
                 _require(s.condition.type == BOOL and s.condition.lanes == 1, place, "a condition is one bool")
+        case Invoke():
+            _invoked(s, scope, place)
         case Scratch() | Allocate() | Free() | CopyOut():
             _require(not scope.parallel, place, "memory of the call is a matter of one thread")
         case _:
@@ -250,6 +260,25 @@ def _values_in(s: Statement) -> Iterator[Value]:
         yield s.start
     elif isinstance(s, Assign):
         yield s.value
+
+
+def _invoked(s: Invoke, scope: _Scope, place: Place) -> None:
+    _require(s.function in scope.functions, place, f"'{s.function}' is no function that is known here")
+    _require(not scope.path, place, "a function is invoked in a block")
+    f = scope.functions[s.function]
+    same = len(s.symbols) == len(f.symbols) and len(s.buffers) == len(f.buffers) and len(s.scratch) == len(f.scratch)
+    _require(same, place, f"'{s.function}' is given something for each of its names")
+    pairs = [*zip(f.buffers, s.buffers, strict=True)]
+    for own, given in zip(f.scratch, s.scratch, strict=True):
+        _require(len(own.buffers) == len(given.buffers), place, "a layout has as many buffers as the one it stands for")
+        pairs += [(a.buffer, b.buffer) for a, b in zip(own.buffers, given.buffers, strict=True)]
+    _require(all(_alike(a, b) for a, b in pairs), place, "a buffer is of another kind than the one it stands for")
+    _require(len({b.pointer for b in s.buffers}) == len(s.buffers), place, "two buffers of a function are one")
+
+
+def _alike(a: Buffer, b: Buffer) -> bool:
+    """True for buffers of elements of one type in the same dims, which one kind of memory holds."""
+    return (a.type, a.dims, a.unit, a.where, a.ring) == (b.type, b.dims, b.unit, b.where, b.ring)
 
 
 def _is_regular_value(v: Value) -> bool:
