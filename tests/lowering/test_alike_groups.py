@@ -149,6 +149,38 @@ def test_loops_of_one_thread_are_alike() -> None:
     assert_right(p, schedule)
 
 
+def test_images_of_the_caller_are_given_to_a_function() -> None:
+    planes = ("red", "green", "blue")
+    p = load(
+        {
+            "format": 1,
+            "name": "planes",
+            "inputs": [{"name": name, "type": "uint8", "dims": ["x", "y"]} for name in planes],
+            "stages": [
+                *(
+                    {"name": f"of_{name}", "dims": ["x", "y"], "value": f"float32({SUM.format(u=name)})"}
+                    for name in planes
+                ),
+                {"name": "out", "dims": ["x", "y"], "value": "of_red(x, y) + of_green(x + 1, y) + of_blue(x, y)"},
+            ],
+            "outputs": ["out"],
+            "estimates": {"out": [[0, 64], [0, 48]]},
+        }
+    )
+    schedule = singly(p)
+    program = lowered(p, schedule, here())
+    (f,) = functions(program)
+    assert sorted(f.comment.split(", ")) == ["of_blue", "of_green", "of_red"]
+    assert parse_program(print_program(program)) == program
+    source = emit_c(optimize(program))
+    rng, regions = np.random.default_rng(3), {"out": ((3, 41), (-2, 17))}
+    images = {name: Image(rng.integers(0, 256, (32, 60), dtype=np.uint8), (-1, -6)) for name in planes}
+    (expected,) = interpret(p, images, {}, regions)["out"]
+    status, got = call(build(source), source, p, images, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], expected, rtol=1e-5)
+
+
 # parameters ------------------------------------------------------------
 
 
@@ -216,6 +248,22 @@ def test_memory_is_the_call_s() -> None:
 
 
 # C ------------------------------------------------------------
+
+
+def test_rows_of_groups_in_a_function_and_of_others_are_one_function() -> None:
+    p = iterated(*[SUM] * 12, boundary=True)
+    names = [s.name for s in p.stages]
+    groups = (
+        Group(c, LOOPS, (Tile("y", 8),), "y.outer", X8, (), tuple(map(PLACES["a ring"], (a, b))))
+        for a, b, c in zip(names[::3], names[1::3], names[2::3], strict=True)
+    )
+    schedule = Schedule(p.name, "by hand", tuple(groups))
+    code = generate(p, schedule, here()).code
+    entry = code.index("int32_t tilesmith_iterated(")
+    assert code.index("static void rows0(") < code.index("static void group_0(") < entry
+    assert " rows0(" in code[code.index("static void group_0(") : entry]
+    assert " rows0(" in code[entry:]
+    assert_right(p, schedule)
 
 
 def test_the_c_says_whose_loops_a_function_has() -> None:

@@ -32,7 +32,7 @@ def source_of(pipeline: Pipeline, schedule: Schedule, platform: Platform) -> CSo
 
 
 def source_of_plan(plan: Plan, platform: Platform) -> CSource:
-    return emit_c(optimize(lower(plan, platform)))
+    return emit_c(optimize(lower(plan, platform, functions=True)))
 
 
 def widest_vector(code: str) -> int:

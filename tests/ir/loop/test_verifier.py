@@ -120,6 +120,41 @@ def test_what_breaks_a_rule_is_refused(body: str, rule: str) -> None:
     assert rule in str(caught.value)
 
 
+GROUP = """
+  function group_0 symbols(k_0) buffers(@g_0) {
+    row p_0 = @g_0 + k_0
+    store 1.0:f32 to @g_0 at p_0[0]
+  }"""
+MEMORY = """
+  buffer g_0 "t" component 0 : f32 dims(x, y) unit 0 argument
+    origin(0, 0) stride(1, 8) ring(none, none) extent(8, 8)
+  derivation"""
+GROUPS = [
+    ("invoke group_1 symbols(3) buffers(@f_data)", "'group_1' is no function that is known here"),
+    ("invoke group_0 symbols(3, 4) buffers(@f_data)", "given something for each of its names"),
+    ("invoke group_0 symbols(3) buffers()", "given something for each of its names"),
+    ("invoke group_0 symbols(gone) buffers(@f_data)", "'gone' is not defined here"),
+    ("invoke group_0 symbols(3) buffers(@t_0)", "'t_0' is not defined here"),
+    ("scratch s(@t_0 order(0) extents(8)) bind s invoke group_0 symbols(3) buffers(@t_0)", "is of another kind"),
+    ("for i = 0 to 3 step 1 { invoke group_0 symbols(3) buffers(@f_data) }", "a function is invoked in a block"),
+    ("for i = 0 to 3 step 1 { function f_0 symbols() buffers() {} }", "a function stands in a block"),
+    ("function group_0 symbols() buffers() {}", "'group_0' is defined already"),
+    ("let k = k_0", "'k_0' is not defined here"),
+    ("row r = @g_0 + 1", "'g_0' is not defined here"),
+]
+
+
+@pytest.mark.parametrize(("body", "rule"), [("invoke group_0 symbols(3) buffers(@f_data)", None), *GROUPS])
+def test_functions_are_given_what_they_have_names_for(body: str, rule: str | None) -> None:
+    text = HEAD.replace("  derivation", MEMORY, 1) + GROUP + body + "}}"
+    if rule is None:
+        verify(parse_program(text))
+        return
+    with pytest.raises(VerificationError) as caught:
+        verify(parse_program(text))
+    assert rule in str(caught.value)
+
+
 def test_errors_say_the_loops_around_and_the_statement() -> None:
     with pytest.raises(VerificationError) as caught:
         verify(program("for i = 0 to 3 step 1 { if (i >= 0) { let k = gone } }"))

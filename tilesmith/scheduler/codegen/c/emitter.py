@@ -111,7 +111,8 @@ class _Emitter:
         self.statements.names = known_names(p)
         printer = self.statements
         body = printer.block(p.body, 1)
-        functions, body_lines = printer.repeated.resolved(body, printer.names | printer.past, printer.row_macros)
+        types = printer.names | printer.past
+        functions, body_lines = printer.repeated.resolved(body, types, printer.row_macros, printer.shared_lines)
         main = [*self.opened.opening(bound_lines), *self._run_lines(body_lines), *self._finish_lines(), "}", ""]
         macros = [macro.definition for macro in printer.row_macros.values()]
         lines, named = used_lines(

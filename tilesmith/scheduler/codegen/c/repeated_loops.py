@@ -76,10 +76,10 @@ class RepeatedLoops:
         return f"{_MARK}{len(self.found) - 1}"
 
     def resolved(
-        self, lines: Sequence[str], types: Mapping[str, str], macros: RowMacros
+        self, lines: Sequence[str], types: Mapping[str, str], macros: RowMacros, ahead: Sequence[str] = ()
     ) -> tuple[list[str], list[str]]:
-        """The functions for loops that are repeated, and the lines of the text with calls of them, and the other loops.
-        All names of the text have `types`."""
+        """The functions for loops that are repeated, and those `ahead` of the text, which may have such loops, too; and
+        the lines of the text. Both have calls of the former, and the other loops. All names have `types`."""
         functions: list[str] = []
         calls: dict[int, str] = {}
         for k, same in enumerate(self._alike(types, macros)):
@@ -91,7 +91,11 @@ class RepeatedLoops:
             for n, x in enumerate(same):
                 arguments = [*(x.names[place] for place in order), *(column[n] for column in told)]
                 calls[x.loop] = self._call(name, x, arguments)
-        return functions, list(self._written(lines, calls))
+        return [*functions, *self._written(ahead, calls)], list(self._written(lines, calls))
+
+    def whole(self, lines: Sequence[str]) -> list[str]:
+        """The lines with those of all loops."""
+        return list(self._written(lines, {}))
 
     def _written(self, lines: Sequence[str], calls: Mapping[int, str]) -> Iterator[str]:
         """Lines with what their marks stand for: a call, if there is one."""
@@ -111,7 +115,7 @@ class RepeatedLoops:
 
     def _alike(self, types: Mapping[str, str], macros: RowMacros) -> list[list[_Named]]:
         """The loops that are alike, where a function for them is shorter: no loop inside of one that is."""
-        whole = [list(self._written(lines, {})) for _, lines, _ in self.found]
+        whole = [self.whole(lines) for _, lines, _ in self.found]
         chosen: list[list[_Named]] = []
         gone: set[int] = set()
         for several in self._of_one_shape(whole):
@@ -156,7 +160,7 @@ class RepeatedLoops:
         """The function of the first of them, with parameters for the numbers that are `told`."""
         first = same[0]
         stages = {x.buffer.stage: None for n, *_ in same for x in walk(self.found[n][0].body) if isinstance(x, _STORES)}
-        lines, numbers = _marked(list(self._written(self.found[first.loop][1], {})))
+        lines, numbers = _marked(self.whole(self.found[first.loop][1]))
         columns = zip(*(x.numbers for x in same), strict=True)
         words = iter([told.get(column, number) for column, number in zip(columns, numbers, strict=True)])
         given = {**first.given, **dict.fromkeys(told.values(), "int64_t")}

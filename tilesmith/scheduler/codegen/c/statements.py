@@ -95,6 +95,7 @@ class Statements:
         self.in_structs: set[str] = set()  # registers that are, by then
         self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
         self.shared: dict[str, tuple[Function, list[str]]] = {}  # functions of groups, with all that they are given
+        self.shared_lines: list[str] = []
         self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
@@ -438,9 +439,14 @@ class Statements:
         for layout in s.scratch:
             self._scratch[layout.name] = layout.name
             own |= self._layout_names(layout)
-        body, outside = self._function(s.body, 1, own, own, by_struct=False)
-        given = {**captured(mentioned(body, self.row_macros), own), **outside}
-        self.outlined += shared(s, given, body)
+        outside, depth, self.depth = self.names, self.depth, 0
+        self.names = {**outside, **own}
+        body = self.block(s.body, 1)
+        self.names, self.depth = outside, depth
+        self.past |= own
+        read = mentioned(self.repeated.whole(body), self.row_macros)
+        given = {**captured(read, own), **captured(read, outside)}
+        self.shared_lines += shared(s, given, body)
         self.shared[s.name] = s, list(given)
         return []
 

@@ -185,7 +185,8 @@ class _Parser:
         derived = self.while_next("derived", lambda: (self.take(), self.parameter(known=False))[1])
         buffers = self.while_next("buffer", lambda: self.formatted(Buffer))
         self.buffers = {b.pointer: b for b in buffers}
-        images = tuple(b for b in buffers if b.where == "argument")
+        own = {f"{a.c_name}_data" for a in arguments}
+        images = tuple(b for b in buffers if b.pointer in own)  # a function has others that are of the caller
         estimates = self.while_next("estimate", lambda: (self.take(), (self.quoted(), self.integer()))[1])
         self.expect("derivation")
         derivation = self.block(scoped=False)
