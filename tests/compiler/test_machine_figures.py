@@ -92,6 +92,7 @@ OF = {
         scheduler/codegen/c/outlining: WORTH_A_CALL
         scheduler/codegen/c/repeated_loops: BESIDE NUMBER
         scheduler/codegen/c/row_macros: ARGUMENT
+        scheduler/lowering/alike_groups: NEARLY WORTH_A_FUNCTION
         scheduler/codegen/halide/directives: MOST_GUARDED
         scheduler/codegen/opencl/emitter: GROUPS
         cost_models/work: MOST_PIECES

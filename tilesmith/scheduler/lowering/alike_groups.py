@@ -30,8 +30,8 @@ from tilesmith.scheduler.lowering.generalization import Generalization, Known, U
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
 WORTH_A_FUNCTION = 64
-"""Operations that are written once less, from which on a function with its calls is shorter: an operation is a line or
-two, in the vectors of a row and at its ends, and a function with two calls takes some forty."""
+"""Operations in the text of all groups but the first from which on a function is worth it. Each is a line or two, in
+vectors and at the ends of rows: fewer save little to the compiler, and cost the reader a look elsewhere."""
 NEARLY = 1.5
 """The ratio of sizes, at most, of groups that are one function: it is lowered as is best for those of the first."""
 
