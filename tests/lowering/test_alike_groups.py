@@ -31,6 +31,7 @@ from tilesmith.scheduler.lowering import lower
 from tilesmith.scheduler.rewrites.passes import rewrite
 
 X8 = Vector("x", 8)
+PARAMS = {"w": 0.75, "k": 3}
 LOOPS = ("x.inner", "y.inner", "y.outer")
 SUM = " + ".join(f"{n}.0 * {{u}}(x + {n % 3 - 1}, y + {n // 3 - 1})" for n in range(9))
 PLACES: dict[str, Callable[[str], Placement]] = {
@@ -51,6 +52,10 @@ def iterated(*values: str, boundary: bool = False, extents: tuple[int, int] = (6
             "format": 1,
             "name": "iterated",
             "inputs": [{"name": "u", "type": "float32", "dims": ["x", "y"]}],
+            "params": [
+                {"name": "w", "type": "float32", "default": 0.5},
+                {"name": "k", "type": "int32", "default": 2, "min": 0, "max": 3},
+            ],
             "stages": [
                 {"name": name, "dims": ["x", "y"], "value": f"0.03 * ({value.format(u=before)})", **held}
                 for name, before, value in zip(names[1:], names, values, strict=False)
@@ -105,13 +110,13 @@ def assert_right(p: Pipeline, schedule: Schedule) -> None:
     images = {"u": Image(rng.random((96, 120), dtype=np.float32), (-24, -24))}
     for width, height in ((1, 1), (15, 3), (70, 41)):
         regions = {name: ((1, width), (2, height))}
-        (expected,) = interpret(p, images, {}, regions)[name]
-        status, got = call(library, source, p, images, {}, regions)
+        (expected,) = interpret(p, images, PARAMS, regions)[name]
+        status, got = call(library, source, p, images, PARAMS, regions)
         assert status == 0
         np.testing.assert_allclose(got[name][0], expected, rtol=1e-5)
         if width < 64:
             for step in (program, best):
-                (found,) = run_program(step, p, images, {}, regions)[name]
+                (found,) = run_program(step, p, images, PARAMS, regions)[name]
                 np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -134,6 +139,12 @@ def test_what_all_groups_read_is_no_parameter() -> None:
     program = lowered(p, pairs(p, "a strip"))
     assert [b.stage for b in functions(program)[0].buffers] == ["u1", "u3"]
     assert_right(p, pairs(p, "a strip"))
+
+
+def test_params_are_the_call_s_in_functions_too() -> None:
+    p = iterated(*[f"w * ({SUM}) + {{u}}(x + k, y)"] * 8)
+    assert len(functions(lowered(p, singly(p)))) == 1
+    assert_right(p, singly(p))
 
 
 def test_stages_that_end_with_their_domain_are_alike() -> None:

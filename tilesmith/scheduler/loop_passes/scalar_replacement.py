@@ -15,7 +15,9 @@ from tilesmith.scheduler.ir.loop.program import (
     Body,
     ClampedIndex,
     Define,
+    Function,
     If,
+    Invoke,
     Let,
     Loop,
     Ordered,
@@ -154,7 +156,7 @@ def _loads(statements: Iterable[Statement], rows: Rows) -> Loads:
         match s:
             case Store() | Scatter() | StreamAligned() | StreamLine():
                 stores[s.buffer.pointer] += 1
-            case Loop() | PeeledLoop() | Apart() | Ordered() | If():
+            case Loop() | PeeledLoop() | Apart() | Ordered() | If() | Function() | Invoke():
                 blocks += 1
             case Define(op=Load(row=row, at=at)) if s.result.lanes > 1 and row in rows:
                 kind = Value(s.result.type, s.result.lanes, mask_bits=s.result.mask_bits)

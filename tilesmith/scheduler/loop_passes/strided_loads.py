@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.ops import Cast, Load, Shuffle, WidenPart
-from tilesmith.scheduler.ir.loop.program import Body, Define, Statement, Stores
+from tilesmith.scheduler.ir.loop.program import Body, Define, Invoke, Statement, Stores
 from tilesmith.scheduler.ir.loop.traversal import NESTING, block_of
 from tilesmith.scheduler.ir.loop.values import Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
@@ -66,7 +66,7 @@ def _block(statements: Body, rows: Rows) -> Body:
     for s in statements:
         if isinstance(s, Stores):
             written[s.buffer.pointer] += 1
-        nested += isinstance(s, NESTING)
+        nested += isinstance(s, (*NESTING, Invoke))
         match s:
             case Define(op=Load(row=row, at=at), result=v) if v.lanes > 1 and v.type.is_integer and row in rows:
                 place = (row, at - at.const, v.type, nested + written[rows[row].pointer])
