@@ -26,7 +26,7 @@ from tilesmith.scheduler.ir.loop.program import (
 from tilesmith.scheduler.ir.loop.traversal import defined, regions, used, walk
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Var
 from tilesmith.scheduler.lowering.estimates import Estimates
-from tilesmith.scheduler.lowering.generalization import Generalization, Known, Unlike, proportions
+from tilesmith.scheduler.lowering.generalization import Generalization, Known, Proportions, Unlike, proportions
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
 WORTH_A_FUNCTION = 64
@@ -63,11 +63,11 @@ class _Groups:
         for runs in alike:
             while len(runs) > 1:
                 first, *others = runs
-                members = self._alike(trial, known, [first, *(x for x in others if _is_near(estimates, first, x))])
+                near = [x for x in others if _is_near(estimates, first, x)]
+                members, found = self._alike(trial, known, [first, *near])
                 runs = [x for x in others if x not in members]
                 if self._is_worth(members):
-                    bodies = tuple(body for _, body in members)
-                    common = Generalization(b, known, bodies, proportions(trial, known, bodies))
+                    common = Generalization(b, known, tuple(body for _, body in members), found)
                     f, calls = common.function(b.fresh("group"))
                     for (n, body), call in zip(members, calls, strict=True):
                         instead |= dict.fromkeys(range(n, n + len(body)), ()) | {n: (call,)}
@@ -128,18 +128,21 @@ class _Groups:
 
     # what is alike ------------------------------------------------------------
 
-    def _alike(self, trial: Builder, known: Known, runs: list[_Run]) -> list[_Run]:
-        """The runs that are like the first: as a rule all of them are."""
+    def _alike(self, trial: Builder, known: Known, runs: list[_Run]) -> tuple[list[_Run], Proportions]:
+        """The runs that are like the first, as a rule all of them, and the proportions of their numbers."""
 
-        def are_alike(several: list[_Run]) -> bool:
+        def common(several: list[_Run]) -> Proportions | None:
             try:
-                proportions(trial, known, tuple(body for _, body in several))
+                return proportions(trial, known, tuple(body for _, body in several))
             except Unlike:
-                return False
-            return True
+                return None
 
-        first, *others = runs
-        return runs if are_alike(runs) else [first, *(x for x in others if are_alike([first, x]))]
+        found = common(runs)
+        if found is None:
+            first, *others = runs
+            runs = [first, *(x for x in others if common([first, x]) is not None)]
+            found = common(runs)
+        return (runs[:1], {}) if found is None else (runs, found)
 
     def _is_worth(self, members: list[_Run]) -> bool:
         """True if a function with calls is shorter than its members."""

@@ -94,6 +94,7 @@ class Generalization:
     proportions: Proportions
     refined: bool = False  # whether a proportion was, after its parameter had been used
     _symbols: dict[Column[str], Index] = field(default_factory=dict)
+    _indices_met: dict[Column[Index], Index] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
     _partners: list[dict[str, str]] = field(default_factory=list)
     _lets: list[Let] = field(default_factory=list)
@@ -275,6 +276,11 @@ class Generalization:
         if all(x == first for x in several):
             return first
         _require(part or bool(first.terms))
+        if several not in self._indices_met:
+            self._indices_met[several] = self._sum(first, several)
+        return self._indices_met[several]
+
+    def _sum(self, first: Index, several: Column[Index]) -> Index:
         total = self._number(tuple(x.const for x in several))
         aligned = [self._aligned(n, first, x) for n, x in enumerate(several)]
         for (_, c), *atoms in zip(first.terms, *aligned, strict=True):
@@ -284,6 +290,9 @@ class Generalization:
     def _aligned(self, n: int, first: Index, other: Index) -> list[Atom]:
         """The atoms of an index of the `n`-th member in the order of those of the first that they stand for."""
         _require(len(first.terms) == len(other.terms))
+        if len(first.terms) == 1:
+            _require(first.terms[0][1] == other.terms[0][1])
+            return [other.terms[0][0]]
         places = _paired(
             [(c, a) for a, c in first.terms],
             [(c, a) for a, c in other.terms],
