@@ -276,24 +276,59 @@ def _find_effective(facts: Facts, name: str, inlined: frozenset[str], unrolled: 
         via = found[max(pending, key=facts.graph.stages.index)]
         pending.remove(via.producer)
         if unrolled:
-            via = _shared(facts, via, unrolled, looped)
+            via = _shared_once(facts, via, unrolled, looped)
         evaluations[via.producer] = via.points
         executed[via.producer] = via.executed
         # of points that are computed together all sums are in one loop
         stage = facts.stages[via.producer]
         long = not unrolled and long_reductions(facts.definitions[via.producer]) > 0
         for read in stage.reads:
-            reached = inlined_read(read, via, stage.dims, along, long)
+            reached = _inlined(facts, read, via, along, long)
             if reached.producer in found:
-                both = together(found[reached.producer], reached)
-                reached = both.at_most(both.distinct)
+                reached = _together(facts, found[reached.producer], reached)
             elif reached.producer in inlined:
                 pending.append(reached.producer)
             found[reached.producer] = reached
     reads = (r for p, r in found.items() if p not in inlined)
     if unrolled:
-        reads = (_shared(facts, r, unrolled, looped) for r in reads)
+        reads = (_shared_once(facts, r, unrolled, looped) for r in reads)
     return Effective(tuple(reads), evaluations, executed, unrolled)
+
+
+@once
+def _known_reads(facts: Facts) -> dict[Hashable, tuple[Read, ...]]:
+    """Reads that are made of others, by how and by the identity of those, which are kept beside them: sets of stages
+    that are inlined have most of their reads in common."""
+    return {}
+
+
+def _inlined(facts: Facts, read: Read, via: Read, along: tuple[str, ...], long: bool) -> Read:
+    """See `inlined_read`."""
+    known, key = _known_reads(facts), (id(read), id(via), along, long)
+    found = known.get(key)
+    if found is None:
+        dims = facts.stages[via.producer].dims
+        found = known[key] = (inlined_read(read, via, dims, along, long), read, via)
+    return found[0]
+
+
+def _together(facts: Facts, one: Read, other: Read) -> Read:
+    """Two reads of one producer as one, of no more than its distinct elements."""
+    known, key = _known_reads(facts), (id(one), id(other))
+    found = known.get(key)
+    if found is None:
+        both = together(one, other)
+        found = known[key] = (both.at_most(both.distinct), one, other)
+    return found[0]
+
+
+def _shared_once(facts: Facts, read: Read, unrolled: Mapping[str, int], looped: bool) -> Read:
+    """See `_shared`."""
+    known, key = _known_reads(facts), (id(read), looped, *unrolled.items())
+    found = known.get(key)
+    if found is None:
+        found = known[key] = (_shared(facts, read, unrolled, looped), read)
+    return found[0]
 
 
 def _once_for_all(read: Read, unrolled: Mapping[str, int]) -> Read:

@@ -5,12 +5,13 @@ largest need first (R. Sethi and J. D. Ullman, The generation of optimal code fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tilesmith.scheduler.analysis.stage_graph import reads
 from tilesmith.scheduler.features.operations.dependence_chains import FUNCTIONS, terms_of_sum
 from tilesmith.scheduler.features.operations.operation_counts import outside_indices
-from tilesmith.scheduler.ir.memo import once_a_form
+from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Call, Const, Expr, Reduce, Var, children
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 
@@ -22,17 +23,27 @@ def register_need(stage: Stage, inlined: Mapping[str, float], most: float) -> fl
     """Registers that the values of a stage need, `most` at most. What is used again takes one of its own; a function,
     whose polynomial has many numbers, takes all; numbers come from memory. `inlined` are the needs of the stages that
     are inlined into it."""
-    if inlined:
-        return _need(stage, inlined, most)
-    known = _known_needs(stage)
-    if most not in known:
-        known[most] = _need(stage, inlined, most)
-    return known[most]
+    own = {name: need for name, need in inlined.items() if name in reads(stage)}
+    if not own:
+        known = _known_needs(stage)
+        if most not in known:
+            known[most] = _need(stage, own, most)
+        return known[most]
+    known_of, key = _known_needs_of(stage), (most, *own.items())
+    if key not in known_of:
+        known_of[key] = _need(stage, own, most)
+    return known_of[key]
 
 
 @once_a_form
 def _known_needs(stage: Stage) -> dict[float, float]:
     """Needs of a stage into which nothing is inlined, by the most."""
+    return {}
+
+
+@once
+def _known_needs_of(stage: Stage) -> dict[Hashable, float]:
+    """Needs of a stage by the most and by those of what is inlined into it."""
     return {}
 
 
