@@ -304,14 +304,26 @@ def service(start: Callable[..., Service]) -> Service:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def folder(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Callable[[str], Path]:
+    """folder(name): a folder for a service of a module's tests, with an empty store."""
+
+    def made(name: str) -> Path:
+        path = tmp_path_factory.mktemp(name)
+        shutil.copy(migrated, path / "tilesmith.db")
+        return path
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Callable[[str], Path]) -> Iterator[Service]:
     """One service for all tests of a module that leave nothing behind."""
-    with service_with(settings_for(tmp_path_factory.mktemp("shared"))) as service:
+    with service_with(settings_for(folder("shared"))) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def real(folder: Callable[[str], Path]) -> Iterator[Service]:
     """One service that schedules in earnest, for all tests of a module; no jobs are done."""
-    with service_with(settings_for(tmp_path_factory.mktemp("real")), scheduling=work) as service:
+    with service_with(settings_for(folder("real")), scheduling=work) as service:
         yield service

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from tilesmith.app.cli import app
 from tilesmith.app.runtime import confinement, dask_pool
 from tilesmith.app.service import doctor
-from tilesmith.app.service.db import Database, downgrade, upgrade
+from tilesmith.app.service.db import Database, downgrade
 from tilesmith.app.service.tables import metadata
 
 pytestmark = pytest.mark.slow
@@ -37,10 +38,10 @@ def examined(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, migrated):
     """The default store, with its tables."""
+    shutil.copy(migrated, tmp_path / "tilesmith.db")
     db = Database(f"sqlite:///{tmp_path}/tilesmith.db")
-    upgrade(db)
     yield db
     db.close()
 

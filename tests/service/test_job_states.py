@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 
 import pytest
 
-from tilesmith.app.service.db import Database, upgrade
+from tilesmith.app.service.db import Database
 from tilesmith.app.service.jobs import repository
 from tilesmith.app.service.jobs.expected import delay_us, expected_s
 from tilesmith.app.service.jobs.schemas import BuildRequest, CompareRequest, RunRequest, TuneRequest
@@ -26,9 +27,9 @@ JOB = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture
-def db(tmp_path):
+def db(tmp_path, migrated):
+    shutil.copy(migrated, tmp_path / "t.db")
     database = Database(f"sqlite:///{tmp_path}/t.db")
-    upgrade(database)
     row = {c.name: "x" for c in schedules.columns} | {"id": "s", "strict": False, "degraded": None, "groups": 1}
     with database.write() as connection:
         connection.execute(
