@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.signal import correlate
 from support.networks import vdsr, weights
 
 from tilesmith.scheduler import pipelines
@@ -239,6 +238,8 @@ class TestNetwork:
         self.check(pipelines.load("vdsr"), 20, 64, w, h)
 
     def check(self, pipeline, layers, channels, w, h):
+        from scipy.signal import correlate  # all of SciPy's statistics come with it: only where it is called
+
         given = weights(layers, channels, 6)
         image = np.random.default_rng(7).random((h, w), dtype=np.float32)
         region = ((-2, w), (3, h))
