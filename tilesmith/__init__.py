@@ -7,8 +7,8 @@ Names are imported when they are first asked for: who needs one part, as the com
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # checkers of types know it by its name; to load `typing` takes as long as to start Python
 if TYPE_CHECKING:
     from tilesmith.app.client import AsyncClient, Client, ServiceError
     from tilesmith.app.inprocess.compile import compile

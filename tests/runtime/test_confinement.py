@@ -92,6 +92,15 @@ def attempt(cache: Path, statements: str, prelude: str = "", **changes: Any) -> 
     run(library, pairs(), {"image": Image(array, (0, 0))}, {}, limits=replace(RUN_LIMITS, **changes))
 
 
+def test_the_launcher_loads_little() -> None:
+    """Every run of a compiler or of a pipeline begins with it."""
+    start = launch._START.replace("main()", "print(*sys.modules)")
+    command = [sys.executable, "-I", "-S", "-c", start, launch._PACKAGES]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert launch.__name__ in loaded
+    assert {"typing", "pathlib", "platform"}.isdisjoint(loaded)
+
+
 def test_a_test_that_was_killed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 

@@ -7,7 +7,8 @@ and the program's own arguments. `parent` is the process that starts it, as the 
 ends with it. `limits` are names of `resource.RLIMIT_*`. `bubblewrap` is its command line without the program; `walls`
 are Landlock's, and those of the namespaces that the system allows. Both have the filter of system calls, which lets the
 program start processes of its own where `processes` says so. A program of its own, not a function run between fork and
-exec: those may deadlock in a service with threads.
+exec: those may deadlock in a service with threads. Each run of a compiler or of generated code begins with it, so that
+it loads as little as it can: neither `typing` nor `pathlib`, which take it longer than all the rest.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import json
 import os
 import resource
 import sys
-from pathlib import Path
-from typing import Any
 
 from tilesmith.app.runtime.launcher import landlock, namespaces
 from tilesmith.app.runtime.launcher.system_calls import INSTRUCTION_BYTES, filter_program
 
-_PACKAGES = Path(__file__).parents[4]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_PACKAGES = os.path.abspath(__file__).removesuffix("/tilesmith/app/runtime/launcher/launch.py")
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from tilesmith.app.runtime.launcher.launch import main; main()"
 _SET_NO_NEW_PRIVS, _SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 _CPU_GRACE_S = 5
@@ -34,7 +37,7 @@ def command(request: dict[str, Any], argv: list[str]) -> list[str]:
     """The command line of the launcher for the program `argv` and `request`, as the module's docstring has it. The
     `parent` is this process."""
     told = json.dumps({"parent": os.getpid(), **request})
-    return [sys.executable, "-I", "-S", "-c", _START, str(_PACKAGES), told, *argv]
+    return [sys.executable, "-I", "-S", "-c", _START, _PACKAGES, told, *argv]
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ mounts, keys, other processes' memory, attributes of files, memory that no limit
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 
 _X86_64 = 0xC000003E
@@ -167,7 +167,7 @@ def filter_program(machine: str | None = None, own_pid: int | None = None, proce
     With `own_pid` only the process of that number gets signals: for where no namespace hides the others. Without
     `processes` threads may be started, but no processes, as if there were too many already.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     refused = numbers(machine)
     if refused is None:
         return None
