@@ -21,6 +21,27 @@ def test_stages_that_are_inline_are_listed_after_what_they_read() -> None:
     assert reads.with_inlined(output) == list(facts.graph.stages)
 
 
+def test_reads_by_way_of_a_stage_are_the_same_whatever_else_is_inline() -> None:
+    """They are worked out once: sets of stages that are inline have most of their reads in common."""
+    of = pipeline(
+        "both",
+        [
+            stage("a", "xy", F("f")(x, y) + F("f")(x + 1, y)),
+            stage("b", "xy", F("g")(x, y) + F("g")(x, y + 1)),
+            stage("out", "xy", F("a")(x, y) + F("a")(x + 2, y) + F("b")(x, y)),
+        ],
+        {"out": (64, 64)},
+        {"f": "xy", "g": "xy"},
+    )
+    members = members_of(gather(normalise(of)), "out", ("a", "b", "out"))
+    some, every = (
+        {r.producer: r for r in effective(members, frozenset(inline))["out"].reads} for inline in ("a", "ab")
+    )
+    assert (some.keys(), every.keys()) == ({"b", "f"}, {"f", "g"})
+    assert some["f"] is every["f"]
+    assert every["f"].points == 4
+
+
 @pytest.mark.parametrize("apart", [1, 4])
 def test_what_all_points_together_read_is_loaded_once_however_far_apart_its_places_are(apart: int) -> None:
     """Five times eight places, so many elements from each other, for each of four rows of weights."""

@@ -46,6 +46,8 @@ def test_stages_that_are_inlined_need_theirs() -> None:
     product = output("f(x, y) * f(x + 1, y)")
     assert register_need(product, {"f": 3.0}, MOST) == 4
     assert register_need(product, {"f": 30.0}, MOST) == MOST
+    assert register_need(product, {"f": 3.0, "of_others": 9.0}, MOST) == 4
+    assert register_need(product, {"of_others": 9.0}, MOST) == register_need(product, {}, MOST) == 2
 
 
 def test_what_is_used_again_stays() -> None:
