@@ -109,7 +109,7 @@ class _Planners:
             plan, of = with_factors(self.question.plan, factors), self.question.facts
             strips = frozenset(f.partial for f in factors if not f.interleaved)
             partial = frozenset(f.partial for f in factors)
-            facts = gather(plan.pipeline, partial, strips, line_bytes=of.line_bytes, core=of.core)
+            facts = gather(plan.pipeline, partial, strips, of)
             found = self.factored[factors] = plan, facts
         return found
 
