@@ -16,17 +16,22 @@ ITERATIONS = 30
 
 @dataclass(frozen=True)
 class Line:
-    """The read f((rate * y + offset) // k)."""
+    """The read f((rate * y + offset) // k), or that of a block of rows, f(y // block * block + offset)."""
 
     producer: str
     rate: int
     offset: int
     k: int
+    block: int = 1
 
     def at(self, row: int) -> int:
+        if self.block > 1:
+            return row // self.block * self.block + self.offset
         return (self.rate * row + self.offset) // self.k
 
     def read(self) -> E:
+        if self.block > 1:
+            return F(self.producer)(x, y // self.block * self.block + self.offset)
         index = y * self.rate + self.offset
         return F(self.producer)(x, index // self.k if self.k > 1 else index)
 
@@ -101,6 +106,9 @@ def drawn(seed: int) -> Readers:
         for source in sources:
             rate, k = r.choice(((1, 1), (1, 1), (1, 1), (2, 1), (1, 2), (3, 2)))
             reads[name] += [Line(source, rate, r.randint(-3, 3), k) for _ in range(r.randint(1, 3))]
+            if r.random() < 0.2:
+                block = r.choice((2, 4, 6))
+                reads[name] += [Line(source, 1, r.randint(-3, 3) + n * (block - 1), 1, block) for n in (0, 1)]
     return reads
 
 

@@ -258,6 +258,37 @@ def _unwrapped(e: Expr, env: Mapping[str, Span]) -> Span:
     return of_type(e.type)
 
 
+def keeps_to_line(e: Expr, var: str) -> bool:
+    """True if an index that moves with `var` ends where the floors of its span do, in every iteration: not one that
+    stays for some and then goes on by several, as that of the first of a block, `v // 8 * 8`."""
+    while True:
+        match e:
+            case Binary(op="+", left=a, right=b) if not (_moves(a, var) and _moves(b, var)):
+                e = a if _moves(a, var) else b
+            case Binary(op="-", left=a, right=b) if not _moves(b, var):
+                e = a
+            case Cast() if e.type.is_integer:
+                e = e.operand
+            case Call(function="clamp" | "min" | "max", args=(a, *bounds)) if not any(_moves(b, var) for b in bounds):
+                e = a
+            case Select():
+                return keeps_to_line(e.if_true, var) and keeps_to_line(e.if_false, var)
+            case Binary(op="//" | ">>", left=a, right=Const()):
+                return not _has_steps(a, var)
+            case _:
+                return not _has_steps(e, var)
+
+
+def _moves(e: Expr, var: str) -> bool:
+    return any(isinstance(n, Var) and n.name == var for n in walk(e))
+
+
+def _has_steps(e: Expr, var: str) -> bool:
+    """True of parts that stay where they are for some iterations of `var`, and of those that begin anew."""
+    steps = (n for n in walk(e) if isinstance(n, Binary) and n.op in ("//", ">>", "%", "&", "|", "^"))
+    return any(_moves(n, var) for n in steps)
+
+
 def of_type(t: ScalarType) -> Span:
     """The span of data of a narrow integer type; UNKNOWN for the others."""
     return constant(t.min, t.max) if (t.is_integer and t.bits <= 16) or t.kind == "bool" else UNKNOWN

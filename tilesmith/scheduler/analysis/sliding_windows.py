@@ -10,7 +10,15 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from tilesmith.scheduler.analysis.access_functions import UNKNOWN, Rational, Span, compose, hull, variable
+from tilesmith.scheduler.analysis.access_functions import (
+    UNKNOWN,
+    Rational,
+    Span,
+    compose,
+    hull,
+    keeps_to_line,
+    variable,
+)
 from tilesmith.scheduler.analysis.accesses import StageAccess, accesses
 from tilesmith.scheduler.analysis.bounds_inference import add_domain, interval_of
 from tilesmith.scheduler.analysis.dependence import pure_dims
@@ -292,7 +300,9 @@ def _alive(
             if s.clamps:
                 clamped.add(a.producer)
             _widen(high, a.producer, _last(s, high[name]), np.maximum)
-            _widen(before, a.producer, _last(s, before[name]), np.maximum)
+            # no more is done than what is done for sure: rows of blocks are, or are not yet, all of one
+            even = keeps_to_line(a.access.indices[moving[a.producer]], own)
+            _widen(before, a.producer, (_last if even else _first)(s, before[name]), np.maximum)
             _widen(low, a.producer, np.where(empty, FAR, _first(s, low[name])), np.minimum)
             if first_row is not None:
                 _widen(floor_, a.producer, _first(s, floor_[name]), np.minimum)
