@@ -372,6 +372,30 @@ def test_each_cycle_is_named_once() -> None:
     assert {p.code for p in found} == {"cycle", "wrong_arity"}
 
 
+def test_dims_as_domain_variables_are_one_problem() -> None:
+    """Whatever else of the update would be wrong were they the dims."""
+    change = put("/stages/2/updates/1", {"domain": {"i": [1, 9]}, "at": ["i"], "value": "hist(i - 1) + hist(i)"})
+    (problem,) = problems(changed(change))
+    assert (problem.code, problem.pointer) == ("shadowed_name", "/stages/2/updates/1/domain/i")
+
+
+def test_clamps_whose_bounds_are_known_at_run_time_belong_into_the_index() -> None:
+    stages = [
+        {"name": "at", "dims": ["x"], "value": "clamp(int32(f(x)), 0, f.extent.x - 1)"},
+        {"name": "out", "dims": ["x"], "value": "f(at(x))"},
+    ]
+    document = {
+        "format": 1, "name": "moved", "inputs": [{"name": "f", "type": "float32", "dims": ["x"]}], "stages": stages,
+        "outputs": ["out"], "estimates": {"out": [[0, 64]]},
+    }  # fmt: skip
+    (problem,) = problems(document)
+    assert problem.code == "unbounded_index"
+    assert problem.hint is not None
+    assert "known at run time only" in problem.hint
+    stages[1]["value"] = "f(clamp(at(x), 0, f.extent.x - 1))"
+    assert load(document).stages[1].name == "out"
+
+
 def test_hints() -> None:
     hints = {
         p.code: p.hint

@@ -330,18 +330,22 @@ def _update(
     if domain is None or broken or len(good_at) < len(at) or len(good_values) < len(values):
         return None
     update = Update(domain, where, tuple(good_at), tuple(good_values))
-    if len(at) == rank:
+    if len(at) == rank and dims.keys().isdisjoint(r.name for r in domain):
         _free_dims(context, stage, u, update)
     return update if len(context.report) == before else None
 
 
 def _update_domain(context: Context, u: UpdateSyntax, dims: Mapping[str, Var]) -> tuple[RVar, ...] | None:
     domain: list[RVar] = []
+    if taken := [name for name, _, _ in u.domain if name in dims]:
+        message = f"Domain variables have the names of dims: {', '.join(map(repr, taken))}."
+        hint = "give domain variables names of their own, and write these in 'at' and 'value'"
+        context.problem("shadowed_name", u.where + pointer("domain", taken[0]), message, hint)
     for name, lo_syntax, extent_syntax in u.domain:
         here = u.where + pointer("domain", name)
         context.reserved(here, name)
-        if name in dims or name in context.names.params:
-            context.problem("shadowed_name", here, f"The domain variable {name!r} has a name that is taken.")
+        if name in context.names.params:
+            context.problem("shadowed_name", here, f"The domain variable {name!r} has the name of a param.")
         lo = None if lo_syntax is None else context.builder(lo_syntax, dims).bound()
         extent = None if extent_syntax is None else context.builder(extent_syntax, dims).bound()
         if isinstance(extent, Const) and extent.value < 1:

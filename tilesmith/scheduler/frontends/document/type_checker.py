@@ -252,6 +252,8 @@ class Builder(Context):
         if reads:
             reason = f"depends on the values of {_some(reads)}"
             hint = "bound it with clamp(..., lo, hi), min and max, or %, or convert it to a narrow type"
+            if all(map(self.names.ends.at_run_time, reads)):
+                hint = f"the bounds of {_some(reads)} are known at run time only: clamp what is read in the index, too"
         elif params:
             reason = f"depends on the param {_some(params)}"
             hint = "give the param a min and a max, or bound the index with clamp(..., lo, hi)"

@@ -113,6 +113,13 @@ class ValueEnds:
         found = self._ends.get(leaf.name) if isinstance(leaf, Access) else None
         return leaf_interval(leaf) if found is None or not isinstance(leaf, Access) else found[leaf.component]
 
+    def at_run_time(self, name: str) -> bool:
+        """True of a stage whose values have bounds, but not numbers: a call says what they are."""
+        stage = self.stages.get(name)
+        if stage is None or stage.updates or self.of(name, 0) is None:
+            return False
+        return all(interval(v, self._leaf).bounded for v in stage.values)
+
     def place(self, name: str) -> tuple[Expr, ...] | None:
         """The values of a stage that is made of its dims and of what a call is given, and says places."""
         if name not in self._places:
