@@ -192,10 +192,16 @@ class _Splitter:
             pieces = list(self._named(r))
         taken = together * lanes  # of so much smaller ones
         cut = {v: self._pieces(v, taken, count) for v in values_of(op)}
+        made: dict[ops.Operation, Value] = {}  # of what is the same in all of them there is one
         for k, piece in enumerate(pieces):
             own = {v: parts[k] for v, parts in cut.items()}
             part = with_operands(op, own.__getitem__, partial(self._lane, lanes=lanes, count=count, k=k))
-            self._emit(piece, _moved_on(part, k, lanes, r.lanes))
+            here = _moved_on(part, k, lanes, r.lanes)
+            if here not in made:
+                made[here] = self._emit(piece, here)
+            pieces[k] = made[here]
+        if r.name in self.parts:
+            self.parts[r.name] = tuple(pieces)
         if pieces[0].name.endswith("_of"):
             self._settle(r, pieces)
 
