@@ -1,5 +1,7 @@
 """Vectors of the stages of a group."""
 
+import re
+
 import pytest
 from support.machines import machine
 from support.small_pipelines import E, F, pipeline, stage, x, y
@@ -15,7 +17,7 @@ from tilesmith.scheduler.rewrites.passes import normalise
 from tilesmith.scheduler.search.ecm.loop_structures import Kind, shapes
 from tilesmith.scheduler.search.taco2019.levels import Choice, LoopOrder
 from tilesmith.scheduler.search.taco2019.tiling import orders, tiled_dims
-from tilesmith.scheduler.search.vectorize_and_parallelize import group_of, root_group
+from tilesmith.scheduler.search.vectorize_and_parallelize import group_of, root_group, wide_vector_of
 
 
 @pytest.mark.parametrize(("loop", "lanes"), [("x.inner", 16), ("y.inner", 64)])
@@ -87,3 +89,29 @@ def test_vectors_are_as_long_as_a_register_of_what_is_inline_has_lanes(channels:
     group = group_of(members, order, {"most": Choice(None, "", "")}, machine(), strict=False)
     assert group.vector == Vector("c", lanes)
     assert root_group(facts, "out", machine(), frozenset({"most"})).vector == Vector("c", lanes)
+
+
+@pytest.mark.parametrize(
+    ("values", "lanes"),
+    [
+        (["lo"], 64),
+        (["lo", "hi"], 64),
+        (["lo", "hi", "lo"], 64),
+        (["lo", "uint8(int16(lo) + hi >> 1)"], 64),
+        (["lo", "uint8(float32(lo) * 0.5)"], 32),  # four registers of floats, beside those of another value
+        (["lo", "int16(hi)"], 32),
+    ],
+)
+def test_values_of_a_tuple_are_as_wide_as_the_widest_of_them(values: list[str], lanes: int) -> None:
+    """Each is stored apart: two bytes are no 16 bits. What is computed for it takes two registers, at most."""
+    own = {"lo": "min(a(x, y), a(x + 1, y))", "hi": "max(a(x, y), a(x + 1, y))"}
+    written = [re.sub(r"\b(lo|hi)\b", lambda m: own[m[0]], v) for v in values]
+    document = {
+        "format": 1, "name": "ends", "inputs": [{"name": "a", "type": "uint8", "dims": ["x", "y"]}],
+        "stages": [{"name": "out", "dims": ["x", "y"], "value": written}],
+        "outputs": ["out"], "estimates": {"out": [[0, 4096], [0, 480]]},
+    }  # fmt: skip
+    stage_ = gather(normalise(load(document))).stages["out"]
+    vector = wide_vector_of(stage_, stage_.computed_bytes, machine(), typed=stage_.typed)
+    assert vector is not None
+    assert vector.lanes == lanes

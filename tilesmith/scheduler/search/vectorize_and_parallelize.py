@@ -290,7 +290,10 @@ def wide_vector_of(
     if vector is None:
         return None
     short = computed_bytes if stage.updates else _short_bytes(typed, computed_bytes)
-    narrow = min(1 << (stage.bytes_per_point - 1).bit_length(), stage.common_bytes, short)
+    stored = stage.value_bytes  # of several values that are live together each may take two registers
+    if stage.bytes_per_point > stored and computed_bytes > 2 * stored:
+        stored = 1 << (stage.bytes_per_point - 1).bit_length()
+    narrow = min(stored, stage.common_bytes, short)
     most, extent = vector.lanes * platform.vector_unit.registers_per_value, stage.extent(vector.dim)
     sums = vector.lanes if not registers_of_sum else most
     while sums > vector.lanes and sums // vector.lanes - 1 + registers_of_sum > platform.vector_registers:

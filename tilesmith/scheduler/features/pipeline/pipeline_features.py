@@ -40,7 +40,8 @@ from tilesmith.scheduler.ir.pipeline.pipeline import Input, Pipeline, Stage
 @dataclass(frozen=True, slots=True)
 class StageFacts:
     """One stage or input: `region` is its (min, extent) per dim at the estimates, `bytes_per_point` of all its
-    values in memory, `computed_bytes` those of the widest type that it computes with. `operations` are those of one
+    values in memory, `value_bytes` of the widest of them, `computed_bytes` those of the widest type that it computes
+    with. `operations` are those of one
     point, updates with their share, `typed` by element type those that differ along a row of memory, and of these
     `typed_before` those of its values before updates, of which `on_loads` are of one load alone, by its producer. A
     slice in the dims of `pure` can be computed alone."""
@@ -51,6 +52,7 @@ class StageFacts:
     storage: tuple[str, ...]
     region: Region
     bytes_per_point: int
+    value_bytes: int
     computed_bytes: int
     operations: Operations
     reads: tuple[Read, ...]
@@ -207,6 +209,7 @@ def _of_input(image: Input, region: Region) -> StageFacts:
         region,
         size,
         size,
+        size,
         Operations(),
         (),
         frozenset(image.dims),
@@ -237,6 +240,7 @@ def _of_stage(
         stage.storage,
         region,
         sum(t.bytes for t in stage.types),
+        max(t.bytes for t in stage.types),
         element_bytes_used(stage),
         total(typed),
         reads,
