@@ -7,7 +7,7 @@ from support.planes import X, Y, open_row, planes, statements
 
 from tilesmith.platforms.core import ORDINARY, Core
 from tilesmith.platforms.core import Prefetch as CorePrefetch
-from tilesmith.scheduler.ir.index import maximum, minimum, modulo, sym
+from tilesmith.scheduler.ir.index import const, maximum, minimum, modulo, sym
 from tilesmith.scheduler.ir.loop.program import Prefetch
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane
 from tilesmith.scheduler.loop_passes.dead_code import prune
@@ -124,6 +124,28 @@ def test_a_loop_over_vectors_that_stays_where_it_is_asks_for_nothing() -> None:
             ask_ahead(b, ahead, planes(), (Lane(X, (0, 1, 0, 1)), Lane(Y)), b.depth)
     at = {"x": 0, "y": 0, "f_stride_y": 1000}
     assert [s.index.value(at) for s in body if isinstance(s, Prefetch)] == [1128]
+
+
+def test_rows_that_the_loop_around_goes_along_again_are_not_asked_for() -> None:
+    """A row of weights is the same for each of the rows that it is for; a row of these is not, nor is one that data
+    says, nor one of those that an inner loop goes through."""
+    b = open_row()
+    vectors = tuple(range(8))
+    with b.scope():
+        outside = b.declare("outside", ends=(const(0), const(9)))
+        with b.scope():
+            row = b.declare("row", ends=(const(0), const(99)))
+            with b.scope() as body:
+                at, told, asked = b.declare("at", ends=(const(0), const(999)), step=8), b.declare("told"), []
+                depth = b.depth
+                for y in const(3), outside, row, told:
+                    ask_ahead(b, Ahead(512), planes(), (Lane(at, vectors), Lane(y)), depth)
+                    asked.append(sum(isinstance(s, Prefetch) for s in body))
+                with b.scope() as terms:
+                    i = b.declare("i", ends=(const(0), const(9)))
+                    ask_ahead(b, Ahead(512), planes(name="g"), (Lane(at, vectors), Lane(i)), depth)
+    assert asked == [0, 0, 1, 2]
+    assert sum(isinstance(s, Prefetch) for s in (*body, *terms)) == 3
 
 
 def test_what_is_near_is_a_figure_of_the_machine() -> None:

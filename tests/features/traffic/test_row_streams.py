@@ -84,6 +84,21 @@ def test_a_line_is_asked_for_once_however_short_vectors_are(lanes: int) -> None:
     assert only.work.asked * only.work.steps == 4 * 64
 
 
+def test_of_a_row_that_the_loop_around_goes_along_again_nothing_is_asked_for() -> None:
+    """Weights of columns, beside an image whose rows are new."""
+    weighed = stage("out", "xy", F("input")(x, y) * F("weight")(x))
+    of = pipeline("weighed", [stage("weight", "x", F("input")(x, 0) * 2), weighed], {"out": (64, 64)})
+    members = members_of(gather(normalise(of)), "out", ("out",))
+    found = []
+    for loops in (ORDERS[0], ("y.inner", "x.inner", "x.outer", "y.outer")):
+        nest = Nest("out", loops, {"x": axis("x", 64, [64]), "y": axis("y", 64, [8])})
+        running = Running({"out": Run("x", 16)}, prefetch=4096)
+        (only,) = worked_counts(members, effective(members, frozenset()), nest, {}, 1, running).at((0,)).stages
+        assert only.work is not None
+        found.append(only.work.asked)
+    assert found == [1.0, 1.0]
+
+
 def test_rows_side_by_side_in_planes_each_go_on_in_their_own() -> None:
     """Rows of four planes, and the loop over rows is around; four rows of a plane, and that over planes is around."""
     twice = "input(x, y, z) * 2"

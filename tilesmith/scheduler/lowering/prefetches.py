@@ -39,8 +39,8 @@ def ask_ahead(
     spans, once for neighbours and for channels of the same pixels, the nearest of which may lie half a line apart. What
     is asked for far ahead comes to the second level of caches; from there loops of many rows ask for it again. A loop
     inside of that over vectors, whose scope has that `depth`, and that goes along the row by less than half a line,
-    asks for nothing, nor does a loop that stays where it is: it would ask for the same line again and again. `safe` as
-    in `load`."""
+    asks for nothing, nor does a loop that stays where it is: it would ask for the same line again and again. Nor is
+    anything asked for of a row that the loop around goes along again in its next iteration. `safe` as in `load`."""
     rows = ahead.rows.get(buffer.stage, {})
     if not lanes or not (ahead.distance or rows) or buffer.where == "thread":
         return
@@ -51,7 +51,7 @@ def ask_ahead(
     line = max(b.line_bytes // buffer.type.bytes, 1)
     if any(2 * abs(step) < line and b.depth_of(Index(0, ((atom, 1),))) > depth for atom, step in base.terms):
         return
-    if not rows and b.depth_of(base) < depth:
+    if not rows and (b.depth_of(base) < depth or _is_read_again(b, lanes, depth)):
         return
     far = not ahead.near and (bool(rows) or ahead.distance > b.core.prefetch.near_bytes)
     spread = line - 1 if ahead.near else 0  # vectors at any place, of which no neighbours ask
@@ -71,6 +71,24 @@ def ask_ahead(
     for first in range(0, count + spread, line):
         key = ("prefetch", row, base - base.const, (base.const + first + line // 2) // line)
         b.remember(b.depth, key, partial(ask, first))
+
+
+def _is_read_again(b: Builder, lanes: tuple[Lane, ...], depth: int) -> bool:
+    """True if the loop around the one over vectors, whose scope has that `depth`, leaves the row where it is, and so do
+    loops inside of that over vectors: the next iteration finds it in a cache."""
+    around = b.around(depth)
+    if around is None:
+        return False
+    pending, seen = [lane.base for lane in lanes], set[str]()
+    while pending:
+        for name in {name for atom, _ in pending.pop().terms for name in atom.symbols} - seen:
+            seen.add(name)
+            at = b.depth_of(name)
+            if name in b.values:
+                pending.append(b.values[name])
+            elif at > depth or around <= at < depth or (at == depth and name not in b.ranges):
+                return False
+    return True
 
 
 def _direction(b: Builder, at: Index) -> int:

@@ -8,6 +8,7 @@ from math import inf, prod
 from tilesmith.cost_models.amounts import Amount, chosen, largest
 from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.pipeline.pipeline_features import StageFacts
+from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.features.traffic.cache_traffic import WHOLE, state
 from tilesmith.scheduler.features.traffic.column_walks import slower
 from tilesmith.scheduler.features.traffic.layer_conditions import bytes_apart
@@ -32,7 +33,7 @@ def lines_asked(group: RunningGroup, name: str, run: Run) -> float:
     """Lines that one step asks for ahead: of each row of what it reads from outside of the group, but those that
     the iteration before of the loop around has read, those that its vector spans. Of vectors shorter than a line
     several ask for the same one, which comes once; a load more does not show beside that. What several stages of a
-    loop read is asked for once."""
+    loop read is asked for once; of a row that the iteration before has gone along, nothing."""
     if run.lanes == 1:
         return 0.0
     members, asked = group.members, 0.0
@@ -40,6 +41,8 @@ def lines_asked(group: RunningGroup, name: str, run: Run) -> float:
     for read, part in group.layers.of_reads(name):
         along = [s for s in read.roughly if s.known and s.var == run.row]
         if members.is_local(read.producer) or not along:
+            continue
+        if around is not None and not group.has_loops(name) and _is_read_again(read, around):
             continue
         size = members.facts.stages[read.producer].bytes_per_point
         lines = run.lanes * float(abs(along[0].rate)) * size / members.facts.line_bytes
@@ -50,6 +53,11 @@ def lines_asked(group: RunningGroup, name: str, run: Run) -> float:
                 rows *= min(1.0, max(1.0, abs(float(s.rate)) * together) / s.extent(together))
         asked += max(1.0 / effective.side_by_side, rows) * lines * part
     return asked
+
+
+def _is_read_again(read: Read, around: str) -> bool:
+    """True if the dim `around` does not move the place of a read, which no data tells."""
+    return not read.looked_up and all(s.known and s.var != around for s in read.roughly)
 
 
 def rows_walked(group: RunningGroup, name: str, run: Run) -> float:

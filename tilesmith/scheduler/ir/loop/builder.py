@@ -36,13 +36,14 @@ class Scope:
     """The statements of a block, and the values computed there by what they are. A `conditional` one may not run. In
     it indices divided by numbers have those `remainders`. Vectors in it rely on what they note in `given`: where one of
     these is negative scalars run; None: nothing is granted. Where they may be `narrow` that includes that offsets have
-    32 bits. One that runs `seldom` is to be short."""
+    32 bits. One that runs `seldom` is to be short. `loops`: it is the body of a loop."""
 
     conditional: bool = False
     seldom: bool = False
     remainders: Mapping[tuple[Index, int], int] = field(default_factory=dict)
     given: list[Index] | None = None
     narrow: bool = True
+    loops: bool = False
     statements: list[Statement] = field(default_factory=list)
     table: dict[object, object] = field(default_factory=dict)
 
@@ -241,6 +242,7 @@ class Builder:
         self.depths[name] = self.depth if depth is None else depth
         if ends is not None:
             self.ranges[name] = ends
+            self.scopes[self.depths[name]].loops = True
         if step != 1:
             self.steps[name] = step
         return sym(name)
@@ -262,6 +264,10 @@ class Builder:
             return depths.get(operand, 0)
         inside = 0 if operand.vector is None else depths.get(operand.vector.name, 0)
         return max(inside, self.depth_of(operand.base))
+
+    def around(self, depth: int) -> int | None:
+        """The depth of the body of the innermost loop around the scope at `depth`; None where there is none."""
+        return next((n for n in range(min(depth, len(self.scopes)) - 1, -1, -1) if self.scopes[n].loops), None)
 
     def remember(self, depth: int, key: object, make: Callable[[], object]) -> object:
         """The value that `make` returns, made once for `key` in the scope at `depth`."""
