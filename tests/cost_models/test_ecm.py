@@ -194,6 +194,19 @@ def test_long_steps_wait_for_their_own_chains() -> None:
     assert wide == pytest.approx(1e6 * 2500 * 1e-3, rel=1e-3)
 
 
+def test_elements_that_are_in_registers_for_all_of_a_row_are_no_instructions_of_a_step() -> None:
+    """Few are: a load for each of the others."""
+    platform = machine(row_start_ns=0.0, window_instructions=100.0)
+    free = platform.vector_registers - platform.core.registers.working
+
+    def time(elements: float, adds: int = 0) -> float:
+        loads = (Transfer("aligned", 4, 1.0), Transfer("uniform", 4, elements))
+        sums = (("i32", Operations(add=adds)),)
+        return terms(counts(work(operations=sums, loads=loads, chain=Chain(1e5, 0.0))), platform)["in core"]
+
+    assert time(0) == time(free) < time(free + 9) == pytest.approx(time(0, adds=9), rel=1e-2)
+
+
 def test_short_steps_overlap_whatever_they_wait_for() -> None:
     platform = machine(row_start_ns=0.0)
     chained = terms(counts(work(chain=Chain(20.0, 0.0))), platform)["in core"]

@@ -64,6 +64,10 @@ def test_chains_are_what_waits_for_loads(value: str, whole: float | None, after:
         ("g(x + 1)", "x", LOAD),
         ("g(clamp(int32(float32(x) * 0.5), 0, 9))", "x", None),
         ("exp(float32(x)) + f(x, y, c)", "x", CORE.conversion + 15 * FLOAT),
+        ("exp(f(0, y, c)) * 2.0", "x", 0.0),  # a value for all of the row
+        ("exp(f(0, y, c)) * g(x)", "x", LOAD + FLOAT),
+        ("sum(exp(f(0, y, i)) for i in range(3))", "x", 0.0),
+        ("sum(exp(f(0, y, i)) for i in range(999))", "x", LOAD + (14 + 999) * FLOAT),  # another in each term
     ],
 )
 def test_coordinates_along_the_row_that_become_floats_begin_chains(value: str, along: str, whole: float | None) -> None:

@@ -39,6 +39,19 @@ def test_coordinates_begin_chains_by_way_of_what_is_inline_where_they_go_along_t
     assert found.chain.whole == ORDINARY.latency_cycles.conversion + QUOTIENT + LOAD + FLOAT
 
 
+def test_what_is_inline_and_the_same_for_all_of_a_row_begins_no_chain() -> None:
+    """A norm of each row divides its values, and is worked out before them."""
+    chains = []
+    for norm in ("y", "x"):
+        places = {"x": x, "y": y} | {"xy".replace(norm, ""): 0}
+        root = stage("norm", norm, E(Call("sqrt", (F("input")(*places.values()).e,), FLOAT32)))
+        out = stage("out", "xy", F("input")(x, y) * F("norm")(places[norm]))
+        of = pipeline("norms", [root, out], {"out": (64, 8)})
+        [found] = works(of, ORDERS[0], {}, {"x": 64, "y": 8}, 8).values()
+        chains.append(found.chain.whole)
+    assert chains == [LOAD + FLOAT, 2 * LOAD + QUOTIENT + FLOAT]
+
+
 def test_remainders_of_coordinates_along_the_row_begin_chains_like_these() -> None:
     root = stage("table", "x", E(Call("sqrt", (E(Cast(x.e, FLOAT32)).e,), FLOAT32)))
     whole = []

@@ -155,7 +155,7 @@ def _vectors(t: Transfer, lanes: int, m: Machine) -> float:
 
 def _instructions(work: Work, m: Machine) -> float:
     """Instructions of a step."""
-    found = sum(_moving(t, work.lanes, m) for t in work.loads)
+    found = _elements(work, m) + sum(_moving(t, work.lanes, m) for t in work.loads if t.way != "uniform")
     found += sum(_vectors(t, work.lanes, m) * (1.0 if t.way in ROWS else 2.0) for t in work.stores)
     return found + _executed(work.operations, work.lanes, m)
 
@@ -288,10 +288,15 @@ def scalar_operations(o: Operations) -> float:
 def _transfers(work: Work, m: Machine) -> float:
     """Cycles of the loads, stores and prefetches of one step."""
     asks = work.asked * m.core.prefetch.request_loads * m.parameters.scalar_cycles
-    uniform = sum(t.times for t in work.loads if t.way == "uniform")  # elements for all lanes: few are in registers
-    asks += max(0.0, uniform - max(0, m.registers - m.core.registers.working)) * m.parameters.load_cycles
+    asks += _elements(work, m) * m.parameters.load_cycles
     moved = sum(_load(t, work.lanes, m) for t in work.loads) + sum(_store(t, work.lanes, m) for t in work.stores)
     return asks + moved + _crowded(work, m) + _reloads(work, m)
+
+
+def _elements(work: Work, m: Machine) -> float:
+    """Elements for all lanes that a step loads: few are in registers from the begin of a row on."""
+    uniform = sum(t.times for t in work.loads if t.way == "uniform")
+    return max(0.0, uniform - max(0, m.registers - m.core.registers.working))
 
 
 def _reloads(work: Work, m: Machine) -> float:

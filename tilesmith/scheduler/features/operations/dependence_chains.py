@@ -33,6 +33,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     Unary,
     Var,
     children,
+    variables_of,
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
@@ -61,7 +62,8 @@ def chain(stage: Stage, latencies: Latencies, along: frozenset[str] = NOWHERE, t
     """Cycles from the loads of a point of a stage to its values, those of a load included; and from the last part that
     comes of what is computed in the same step, on a core with these `latencies`. Sums are joined in the order that
     their parts come in, the last of which waits for no other. Dims `along` change from step to step: what is computed
-    of the others alone is computed once a row. Reductions have so many `trips`."""
+    of the others alone, and of what is read at places that these say, is computed once a row. Reductions have so many
+    `trips`."""
     known, key = _known(stage), (latencies, along, tuple(trips(r) for e in reductions(stage) for r in e.domain))
     found = known.get(key)
     if found is None:
@@ -132,6 +134,7 @@ class _Chains:
     along: frozenset[str] = NOWHERE
     trips: Trips = constant_trips
     known: dict[int, Ends] = field(default_factory=dict)
+    looped: set[str] = field(default_factory=set)
 
     def of(self, e: Expr) -> Ends:
         found = self.known.get(id(e))
@@ -142,14 +145,18 @@ class _Chains:
     def _from_parts(self, e: Expr) -> Ends:
         if isinstance(e, Reduce):
             parts = (e.body, *(() if e.where is None else (e.where,)))
+            if not is_written_out(e):
+                self.looped.update(r.name for r in e.domain)
             inside, joins = self.of_all(parts), prod(map(self.trips, e.domain))
             if is_written_out(e):
-                return _joined(inside, joins, self._simple(e))
+                return NO_LOAD if inside == NO_LOAD else _joined(inside, joins, self._simple(e))
             return inside[0] + joins * self._simple(e), inside[1] + self._simple(e)  # a loop around one sum
         if is_sum(e):
             terms = terms_of_sum(e)
             before = self.of_all(terms)
             return _joined(before, len(terms) - 1, self._simple(e)) if before != NO_LOAD else NO_LOAD
+        if type(e) is Access and self.along and variables_of(e).isdisjoint(self.along | self.looped):
+            return NO_LOAD  # the same for all of a row
         before = self.of_all(children(e))
         if type(e) is Access:
             return _after(before, self.latencies.gather) if before != NO_LOAD else (self.latencies.load,) * 2

@@ -21,7 +21,7 @@ from tilesmith.scheduler.features.pipeline.reads import Read
 from tilesmith.scheduler.features.pipeline.streaming_stores import HELD
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.features.work import l1_transfers
-from tilesmith.scheduler.features.work.row_dims import dims_along
+from tilesmith.scheduler.features.work.row_dims import same_along_row
 from tilesmith.scheduler.features.work.update_passes import inlined_in_updates, reading_updates
 from tilesmith.scheduler.ir.memo import once
 
@@ -63,7 +63,7 @@ def point_code(group: RunningGroup, name: str, run: Run) -> Code:
     members, reads = group.members, group.reads[name]
     known = _codes(members.facts)
     places = tuple((r.producer in group.registers, r.producer in members.follows) for r in reads.reads)
-    alike = _alike(group, name, run)
+    alike = same_along_row(group, name, run)
     blocks = tuple(group.layers.block(name, r, run) for r in reads.reads)
     flat = _is_flat(group, name, run)
     key = (name, run, reads, places, group.layers.parts.get(name), alike, blocks, flat)
@@ -83,15 +83,6 @@ def _is_flat(group: RunningGroup, name: str, run: Run) -> bool:
     if name in group.one_loop or facts.storage[0] not in looped_dims(group.counter, name, group.row):
         return False
     return has_flat_rows(members.facts, name, group.reads[name].inlined)
-
-
-def _alike(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
-    """The stages inline in a stage that are the same for a whole vector of it: none of whose dims changes along it."""
-    if run.lanes == 1 or run.row is None or not group.reads[name].inlined:
-        return frozenset()
-    if run.row not in group.facts.stages[name].pure:  # it moves with no loop of the group
-        return frozenset()
-    return frozenset(p for p, dims in dims_along(group, name, told=True).items() if not dims and p != name)
 
 
 def _repeated(group: RunningGroup, name: str, run: Run) -> frozenset[str]:

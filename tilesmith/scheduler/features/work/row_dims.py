@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.features.groups.execution_mode import Run
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
 from tilesmith.scheduler.ir.memo import once
@@ -27,6 +28,15 @@ def dims_along(group: RunningGroup, name: str, told: bool) -> DimsAlong:
     if key not in known:
         known[key] = _found(facts, name, reads.with_inlined(name), row, told)
     return known[key]
+
+
+def same_along_row(group: RunningGroup, name: str, run: Run) -> frozenset[str]:
+    """The stages inline in a stage that are the same for a whole vector of it: none of whose dims changes along it."""
+    if run.lanes == 1 or run.row is None or not group.reads[name].inlined:
+        return frozenset()
+    if run.row not in group.facts.stages[name].pure:  # it moves with no loop of the group
+        return frozenset()
+    return frozenset(p for p, dims in dims_along(group, name, told=True).items() if not dims and p != name)
 
 
 def _found(facts: Facts, name: str, computed: Sequence[str], row: str | None, told: bool) -> DimsAlong:

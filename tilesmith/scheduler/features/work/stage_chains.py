@@ -9,7 +9,7 @@ from tilesmith.cost_models.work import Chain
 from tilesmith.scheduler.features.operations.dependence_chains import chain
 from tilesmith.scheduler.features.pipeline.pipeline_features import Facts
 from tilesmith.scheduler.features.traffic.running_group import RunningGroup
-from tilesmith.scheduler.features.work.row_dims import dims_along
+from tilesmith.scheduler.features.work.row_dims import dims_along, same_along_row
 from tilesmith.scheduler.ir.memo import once
 
 
@@ -37,7 +37,7 @@ def _chain(group: RunningGroup, name: str) -> Chain:
     facts, reads = group.facts, group.reads[name]
     if facts.stages[name].updates:
         return Chain(0.0, 0.0)
-    known, key = _known_chains(facts), (reads, group.running.stages[name].row)
+    known, key = _known_chains(facts), (reads, group.running.stages[name].row, group.running.stages[name].lanes == 1)
     found = known.get(key)
     if found is None:
         found = known[key] = chains_inside(group, name)[name]
@@ -48,9 +48,12 @@ def chains_inside(group: RunningGroup, name: str) -> dict[str, Chain]:
     """The chains of the values of a stage, and of what is inline in it."""
     facts, reads = group.facts, group.reads[name]
     computed = reads.with_inlined(name)
-    along = dims_along(group, name, told=False)
-    ends: dict[str, Chain] = {}
+    along, ends = dims_along(group, name, told=False), dict[str, Chain]()
+    same = frozenset[str]() if group.has_loops(name) else same_along_row(group, name, group.running.stages[name])
     for stage in computed:
+        if stage in same:  # computed before the row
+            ends[stage] = Chain(0.0, 0.0)
+            continue
         before = [ends[r.producer] for r in facts.stages[stage].reads if r.producer in ends]
         whole, after = chain(facts.definitions[stage], facts.core.latency_cycles, along[stage], facts.estimates.trips)
         inside = [(b.whole + after, b.after + after) for b in before]
