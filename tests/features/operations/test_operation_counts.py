@@ -27,7 +27,7 @@ from tilesmith.scheduler.ir.pipeline.types import (
 )
 from tilesmith.scheduler.rewrites.passes import normalise
 
-f, g = F("f"), F("g", INT32)
+f, g, u = F("f"), F("g", INT32), F("u", UINT8)
 
 
 CUBE_ROOT = Operations(add=11, multiply=13, divide=2, select=9, convert=2)
@@ -194,13 +194,17 @@ def test_conditions_by_which_loops_are_split_are_no_work_that_another_order_save
         (summed(f(x, y) * f(y, x), r=(0, 3)), Operations(add=3, multiply=1)),
         (summed(f(x + Var("r"), clamp(g(y, x), 0, 9)), r=(0, 3)), Operations(add=3, select=2)),
         (summed(f(x + Var("r"), clamp(g(y, y), 0, 9)), r=(0, 3)), Operations(add=3, index=2)),
+        (E(Compare("<", g(x, y).e, g(y, x).e)), Operations(select=1)),
+        (E(Compare("<", u(x, y).e, u(y, x).e)), Operations(select=2)),
+        (E(Compare("==", u(x, y).e, u(y, x).e)), Operations(select=1)),
         (E(Select(SAME_PARITY, (f(x, y) * 2.0).e, f(x, y).e, FLOAT32)), Operations(multiply=1, select=1)),
     ],
     ids=lambda v: "" if isinstance(v, E) else str(v),
 )
 def test_operations_that_are_executed_along_a_row(value: E, expected: Operations) -> None:
     """One alternative of a `mux`, and of what a remainder of other dims decides; shifts and masks for quotients by
-    powers of two; functions as they are computed."""
+    powers of two; functions as they are computed. Integers without a sign are compared by two instructions, but for
+    whether they are equal."""
     assert all_types(typed_operations(stage("out", "xyc", value), row="x")) == expected
 
 

@@ -82,7 +82,9 @@ def add_written(e: Expr, n: float, counts: Tally) -> None:
 def add_executed(e: Expr, n: float, counts: Tally) -> None:
     """Adds the operations of a node as the code does them: an integer quotient by a power of two is a shift, and its
     remainder a mask; functions are what they are made of. What a `mux` picks from loops know. The bits of an integer
-    are those of one of the same size, with a sign or without."""
+    are those of one of the same size, with a sign or without. Of those without, SSE and AVX2 have no instruction that
+    tells which is greater: a minimum or maximum is compared with one of the two. That of AVX-512 takes as long, that of
+    NEON half of it."""
     match e:
         case Binary() if e.op in BINARY:  # as most of them
             tally(e.type, BINARY[e.op], n, counts)
@@ -92,6 +94,8 @@ def add_executed(e: Expr, n: float, counts: Tally) -> None:
             tally(e.type, "add", n, counts)
         case Binary(op="**") if not is_few_products(e):
             _add_function(function_of(e), 2, e.type, n, counts)
+        case Compare(op="<" | "<=" | ">" | ">=") if e.left.type.kind == "uint":
+            tally(e.left.type, "select", 2 * n, counts)
         case Call(function="mux"):
             pass
         case Call() if e.function not in CALLS:
