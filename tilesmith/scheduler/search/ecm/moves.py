@@ -256,7 +256,8 @@ def _found_near(pricing: Pricing, members: Members) -> bool:
     """True if the last level surely has from call to call what the group reads, whatever others have of that, and
     requests come in the way of hardware, which brings it from there by itself."""
     platform = pricing.platform
-    kept = PARAMS.left_of_shared_cache if platform.caches[-1].shared_by_threads > 1 else PARAMS.stays_share_of_last_level
+    shared = platform.caches[-1].shared_by_threads > 1
+    kept = PARAMS.left_of_shared_cache if shared else PARAMS.stays_share_of_last_level
     hindered = platform.core.prefetch.asked_rows_factor > 1.0
     return hindered and circulating_bytes(members) <= platform.llc_bytes * kept
 
