@@ -12,8 +12,8 @@ EXTRAS ?= examples
 
 # What tests import is compiled once, not in every process that they start.
 unexport PYTHONDONTWRITEBYTECODE
-# Two processes more than cores, as some tests wait for services and browsers: now and then two do at a time.
-PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, len(os.sched_getaffinity(0)) + 2))')
+# One process more than cores, as some tests wait for services and browsers.
+PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, len(os.sched_getaffinity(0)) + 1))')
 TESTS = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal --durations 20 --durations-min 5
 
 .DEFAULT_GOAL := help
@@ -56,7 +56,7 @@ editor:  ## the editor of the dashboard's playground, by npm: `make setup` has d
 run: setup  ## a photograph through a pipeline, and the service until Ctrl-C (ONCE=1: ends by itself)
 	@$(BIN)/python examples/demo.py $(if $(ONCE),--once)
 
-test: setup-dev  ## the tests, in a process a core and two more (up to four)
+test: setup-dev  ## the tests, in a process a core and one more (up to four)
 	@$(TESTS)
 
 quick: setup-dev  ## the tests but for those that compile and run C at length: a minute or so
