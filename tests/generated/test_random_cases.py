@@ -38,7 +38,7 @@ def test_cases_that_were_wrong_on_some_machine(seed: int, vector_bytes: int) -> 
 
 
 def test_the_cases_are_broad() -> None:
-    """Those that are judged above, and made once for both."""
+    """Cases of the test above, made once for both."""
     count: Counter[str] = Counter()
     seeds = [seed for several, _ in CASES for seed in several]
     for case in map(random_case, seeds):

@@ -205,7 +205,7 @@ def test_numbers_that_differ_in_proportion_are_one_parameter() -> None:
 
 
 def test_numbers_without_a_proportion_are_parameters_of_their_own() -> None:
-    """What the stage in the middle reads lies to one side: how far each of those before it reaches there is in no
+    """Reads of the stage in the middle lie to one side: how far each stage before it reaches there is in no
     proportion to how far it reaches elsewhere."""
     p = iterated(SUM, SUM, SUM, "{u}(x, y + 5) + {u}(x - 3, y)", SUM, SUM, SUM)
     (f,) = functions(lowered(p, singly(p)))
