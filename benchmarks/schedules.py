@@ -81,11 +81,11 @@ def in_turns(runs: Mapping[str, Callable[[], object]], threads: int, repeats: in
     clock: Clock = time.thread_time if threads == 1 else time.perf_counter
     best = dict.fromkeys(runs, np.inf)
     for turn in range(repeats + 1):
-        for name, run in reversed(runs.items()) if turn % 2 else runs.items():
+        for name in list(runs)[:: -1 if turn % 2 else 1]:
             if turn and name in once:
                 continue
             begin = clock()
-            run()
+            runs[name]()
             best[name] = min(best[name], clock() - begin)
     return {
         "threads": threads,
