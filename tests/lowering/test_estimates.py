@@ -9,7 +9,8 @@ from support.lowered import buffer, pipeline
 
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import const, divide, maximum, minimum, sym
-from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Extents, If, Let, Loop
+from tilesmith.scheduler.ir.loop.program import Allocate, Extents, If, Let, Loop
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary
 from tilesmith.scheduler.ir.pipeline.types import FLOAT32
 from tilesmith.scheduler.lowering.estimates import Estimates, estimated_strides, estimated_symbols

@@ -13,7 +13,7 @@ from support.planes import X, Y, open_row, planes, statements
 from tilesmith.platforms.base import VectorUnit
 from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop.builder import Builder
-from tilesmith.scheduler.ir.loop.interpreter import MemoryFault
+from tilesmith.scheduler.ir.loop.interpreter_memory import MemoryFault
 from tilesmith.scheduler.ir.loop.ops import Load, Lookup
 from tilesmith.scheduler.ir.loop.program import Define
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value

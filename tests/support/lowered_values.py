@@ -18,7 +18,8 @@ from tilesmith.scheduler.interpreter.interpreter import interpret
 from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.interpreter import Image, execute
 from tilesmith.scheduler.ir.loop.parser import parse_program
-from tilesmith.scheduler.ir.loop.program import Argument, Body, Let, Loop, Program, RowPointer, Statement
+from tilesmith.scheduler.ir.loop.program import Body, Let, Loop, Program, RowPointer, Statement
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.loop.verifier import verify
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline

@@ -11,7 +11,8 @@ from support.random_cases import random_case
 from support.shipped import assert_right, loaded, problem
 
 from tilesmith.scheduler.interpreter.interpreter import interpret
-from tilesmith.scheduler.ir.loop.interpreter import Image, MemoryFault, execute
+from tilesmith.scheduler.ir.loop.interpreter import Image, execute
+from tilesmith.scheduler.ir.loop.interpreter_memory import MemoryFault
 from tilesmith.scheduler.ir.loop.parser import parse_program
 from tilesmith.scheduler.loop_passes.passes import optimize
 from tilesmith.scheduler.lowering import lower

@@ -25,8 +25,10 @@ from tilesmith.scheduler.ir.loop.program import (
 )
 from tilesmith.scheduler.ir.loop.traversal import defined, regions, used, walk
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Var
+from tilesmith.scheduler.lowering.columns import Unlike
 from tilesmith.scheduler.lowering.estimates import Estimates
-from tilesmith.scheduler.lowering.generalization import Generalization, Known, Proportions, Unlike, proportions
+from tilesmith.scheduler.lowering.generalization import Generalization, Known, proportions
+from tilesmith.scheduler.lowering.index_generalization import Proportions
 from tilesmith.scheduler.lowering.unit import LoweringUnit
 
 WORTH_A_FUNCTION = 64

@@ -10,7 +10,8 @@ from tilesmith.scheduler.analysis.index_overflow import Held, reach
 from tilesmith.scheduler.ir.index import const, sym
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Copy
-from tilesmith.scheduler.ir.loop.program import Argument, OverflowGuard, Parameter, Statement, Table
+from tilesmith.scheduler.ir.loop.program import OverflowGuard, Statement
+from tilesmith.scheduler.ir.loop.signature import Argument, Parameter, Table
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.pipeline.arguments import table_of
 from tilesmith.scheduler.ir.pipeline.pipeline import Input, Param, Stage

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tilesmith.scheduler.analysis.bounds_inference import bound_symbol, number_of, param_symbol
 from tilesmith.scheduler.analysis.estimated_bounds import estimates
 from tilesmith.scheduler.ir.index import Index, const, multiply
-from tilesmith.scheduler.ir.loop.program import Allocate, Argument, Body, Extents, Function, Invoke, Let, Loop
+from tilesmith.scheduler.ir.loop.program import Allocate, Body, Extents, Function, Invoke, Let, Loop
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.loop.traversal import walk
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline
 

@@ -8,7 +8,8 @@ from tilesmith.scheduler.analysis.bounds_inference import Box, reads
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.ir.index import const, maximum, sym
 from tilesmith.scheduler.ir.loop.padding import buffer_bytes
-from tilesmith.scheduler.ir.loop.program import Allocate, Argument, CopyOut, Extents, Free
+from tilesmith.scheduler.ir.loop.program import Allocate, CopyOut, Extents, Free
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.loop.values import Buffer, Pointer
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage
 from tilesmith.scheduler.ir.schedule.schedule import INLINE, Group, Vector

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tilesmith.scheduler.analysis.bounds_inference import param_symbol
 from tilesmith.scheduler.codegen.c.types import Symbols
 from tilesmith.scheduler.ir.index import Atom, Index, Terms
-from tilesmith.scheduler.ir.loop.program import Let, OverflowGuard, Parameter, Statement
+from tilesmith.scheduler.ir.loop.program import Let, OverflowGuard, Statement
+from tilesmith.scheduler.ir.loop.signature import Parameter
 
 COORDINATE = 1 << 32
 """No min, extent or checked end is larger, in either direction."""

@@ -23,7 +23,8 @@ from tilesmith.scheduler.codegen.c.statements import Statements
 from tilesmith.scheduler.codegen.c.types import Symbols, element, words
 from tilesmith.scheduler.codegen.c.wide_integers import for_architecture
 from tilesmith.scheduler.ir.loop.ops import Call
-from tilesmith.scheduler.ir.loop.program import Argument, Define, Program, Statement
+from tilesmith.scheduler.ir.loop.program import Define, Program, Statement
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.loop.traversal import used, walk
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 from tilesmith.scheduler.loop_passes.bit_masks import in_bits
@@ -181,7 +182,7 @@ class _Emitter:
     @property
     def _blocks(self) -> int:
         """Blocks of memory that a call has in use, at most: once the body is printed."""
-        return self.statements.blocks + sum(bool(a.dims) for a in self.program.arguments)
+        return self.statements.memory.blocks + sum(bool(a.dims) for a in self.program.arguments)
 
     def _pack(self, a: Argument) -> list[str]:
         """Images whose fastest dim is not contiguous are worked on in a dense copy."""

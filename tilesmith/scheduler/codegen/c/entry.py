@@ -11,7 +11,8 @@ from tilesmith.scheduler.codegen.c.operands import Operands
 from tilesmith.scheduler.codegen.c.prelude import ABI
 from tilesmith.scheduler.codegen.c.statements import Statements
 from tilesmith.scheduler.codegen.c.types import Symbols, element, literal, scalar, words
-from tilesmith.scheduler.ir.loop.program import Argument, Parameter, Program, Table
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.ir.loop.signature import Argument, Parameter, Table
 from tilesmith.scheduler.ir.loop.traversal import defined
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from tilesmith.scheduler.codegen.artifact import CSource
 from tilesmith.scheduler.codegen.c.entry import parameters
-from tilesmith.scheduler.ir.loop.program import Argument, Program
+from tilesmith.scheduler.ir.loop.program import Program
+from tilesmith.scheduler.ir.loop.signature import Argument
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
 TYPES = """\

@@ -9,7 +9,8 @@ from math import inf
 from typing import assert_never
 
 from tilesmith.scheduler.codegen.c.addresses import scattered
-from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled, strides
+from tilesmith.scheduler.codegen.c.allocations import Allocations
+from tilesmith.scheduler.codegen.c.control import advanced, opened, peeled
 from tilesmith.scheduler.codegen.c.lane_gathers import place
 from tilesmith.scheduler.codegen.c.nesting import Nesting
 from tilesmith.scheduler.codegen.c.operands import Operands
@@ -30,6 +31,7 @@ from tilesmith.scheduler.codegen.c.repeated_loops import RepeatedLoops, is_over_
 from tilesmith.scheduler.codegen.c.row_distances import Products, apart, products
 from tilesmith.scheduler.codegen.c.row_macros import RowMacros
 from tilesmith.scheduler.codegen.c.row_places import counted_from, row_places
+from tilesmith.scheduler.codegen.c.stores import stored
 from tilesmith.scheduler.codegen.c.types import Symbols, element
 from tilesmith.scheduler.errors import InternalError
 from tilesmith.scheduler.ir.index import Index, const, divide
@@ -46,7 +48,6 @@ from tilesmith.scheduler.ir.loop.program import (
     Comment,
     CopyOut,
     Define,
-    Extents,
     Fence,
     Free,
     Function,
@@ -71,16 +72,16 @@ from tilesmith.scheduler.ir.loop.program import (
 )
 from tilesmith.scheduler.ir.loop.traversal import assigned, defined, defined_inside, used, walk
 from tilesmith.scheduler.ir.loop.values import Buffer, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, UINT8
+from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32
 
 
 class Statements:
-    """Prints statements. `blocks` counts the blocks of memory that the function has in use, at most."""
+    """Prints statements."""
 
     def __init__(self, symbols: Symbols, operands: Operands) -> None:
         self.symbols = symbols
         self.operands = operands
-        self.blocks = 0
+        self.memory = Allocations(symbols)
         self.rows = 0  # that have numbers of their own
         self.row_macros: RowMacros = {}
         self.rows_known: list[tuple[Products, RowPointer]] = []  # in scope
@@ -96,7 +97,6 @@ class Statements:
         self.made: dict[object, tuple[str, list[int]]] = {}  # functions, with which names of their texts they have
         self.shared: dict[str, tuple[Function, list[str]]] = {}  # functions of groups, with all that they are given
         self.shared_lines: list[str] = []
-        self._scratch: dict[str, str] = {}
 
     def block(self, statements: Body, indent: int) -> list[str]:
         """The lines of a block."""
@@ -177,15 +177,10 @@ class Statements:
             case RowPointer():
                 row = f"OPAQUE({self._row(s)})" if s.result in self.opaque else self._row(s)
                 return [f"{self._pointer(s.buffer)}const {s.result} = {row};"]
-            case Store():
-                return self._store(s)
+            case Store() | StreamAligned() | StreamLine():
+                return [stored(self.operands, s)]
             case Scatter():
                 return scattered(self.operands, s)
-            case StreamAligned():
-                return [self._stream_aligned(s)]
-            case StreamLine():
-                function = self.operands.function("past", s.value.type, s.value.lanes)
-                return [f"{function}({self._place(s)}, {s.value.name}, {bare(s.moved)}, {s.part});"]
             case PeelVectors():
                 return peeled(self.symbols, s)
             case Loop():
@@ -198,16 +193,8 @@ class Statements:
                 return [*lines, *(["} else {", *self._inner(s.otherwise)] if s.otherwise else []), "}"]
             case Comment():
                 return ["", f"/* {s.text} */"]
-            case Scratch():
-                return self._layout(s)
-            case Bind():
-                return self._bind(s)
-            case Allocate():
-                return self._allocate(s.memory) if s.place is None else self._placed(s.memory, s.place)
-            case Free():
-                return [f"ts_give(slots, {s.buffer.pointer});"]
-            case CopyOut():
-                return self._copy_out(s)
+            case Scratch() | Bind() | Allocate() | Free() | CopyOut():
+                return self.memory.lines(s)
             case Fence():
                 return ["ts_fence();"]
             case PrefetchEnds():
@@ -256,7 +243,7 @@ class Statements:
                 strides = [name for name in defined(s) if name != s.memory.buffer.pointer]
                 return {**dict.fromkeys(strides, "int64_t"), s.memory.buffer.pointer: self._pointer(s.memory.buffer)}
             case Scratch():
-                return {**self._layout_names(s), **dict.fromkeys(defined(s), "int64_t")}
+                return {**self.memory.layout_names(s), **dict.fromkeys(defined(s), "int64_t")}
             case _:
                 return dict.fromkeys(defined(s), "int64_t")
 
@@ -273,43 +260,6 @@ class Statements:
         if target.lanes == 1:
             return o.name(v)
         return o.mask(v, target.mask_bits, target.lanes) if target.type == BOOL else o.wide(v, target.lanes)
-
-    def _place(self, s: Store | StreamAligned | StreamLine) -> str:
-        return place(s.row, self.symbols.bare(s.index))
-
-    def _store(self, s: Store) -> list[str]:
-        o, v = self.operands, s.value
-        if v.lanes == 1:
-            line = f"{s.row}[{self.symbols.bare(s.index)}] = {o.name(v)};"
-            if s.within is None:
-                return [line]
-            place, lo, hi = (self.symbols.text(x) for x in (s.index, *s.within))
-            return [f"if ({place} >= {lo} && {place} <= {hi}) {line}"]
-        t = UINT8 if v.type == BOOL else v.type
-        target = o.vector(t.kind, t.bits, v.lanes)
-        value = self._stored(v)
-        if s.within is not None:
-            return [f"{o.function('part', t, v.lanes)}({self._place(s)}, {value}{self._ends(s)});"]
-        return [f"STORE({target}, {self._place(s)}, {value});"]
-
-    def _ends(self, s: Store | StreamAligned) -> str:
-        """Arguments that say which lanes are written."""
-        if s.within is None:
-            return ""
-        lo, hi = (self.symbols.bare(x) for x in (s.within[0] - s.index, s.within[1] - s.index + 1))
-        return f", {lo}, {hi}"
-
-    def _stream_aligned(self, s: StreamAligned) -> str:
-        o, v = self.operands, s.value
-        function = o.function("stream" if s.within is None else "ends", v.type, v.lanes)
-        lanes = f"{s.before.name}, {v.name}, {s.picks.name}, {self.symbols.bare(s.apart)}{self._ends(s)}"
-        return f"{function}({self._place(s)}, {lanes});"
-
-    def _stored(self, v: Value) -> str:
-        """A vector as it is in memory."""
-        if v.type != BOOL:
-            return v.name
-        return f"({self.operands.vector('uint', 8, v.lanes)})({self.operands.mask(v, 8, v.lanes)} & 1)"
 
     # loops ------------------------------------------------------------
 
@@ -436,9 +386,9 @@ class Statements:
     def _shared(self, s: Function) -> list[str]:
         """No line here, but a function of what the block has names for, and of what it reads from outside."""
         own = dict.fromkeys(s.symbols, "int64_t") | {b.pointer: self._pointer(b) for b in s.buffers}
+        self.memory.name_layouts(s)
         for layout in s.scratch:
-            self._scratch[layout.name] = layout.name
-            own |= self._layout_names(layout)
+            own |= self.memory.layout_names(layout)
         outside, depth, self.depth = self.names, self.depth, 0
         self.names = {**outside, **own}
         body = self.block(s.body, 1)
@@ -455,14 +405,8 @@ class Statements:
         names = dict(zip(f.symbols, map(self.symbols.bare, s.symbols), strict=True))
         names |= {own.pointer: b.pointer for own, b in zip(f.buffers, s.buffers, strict=True)}
         for own, layout in zip(f.scratch, s.scratch, strict=True):
-            names |= zip(self._layout_names(own), self._layout_names(layout), strict=True)
+            names |= zip(self.memory.layout_names(own), self.memory.layout_names(layout), strict=True)
         return f"{s.function}({', '.join(names.get(name, name) for name in given)});"
-
-    def _layout_names(self, s: Scratch) -> dict[str, str]:
-        """The names that say where the buffers of a layout are, with their types."""
-        scratch = self._scratch[s.name]
-        places = [f"{m.buffer.pointer}_at" for m in s.buffers]
-        return {scratch: "char *", **dict.fromkeys([f"{scratch}_bytes", *places], "int64_t")}
 
     def _function(
         self, body: Body, indent: int, more: Mapping[str, str], but: Iterable[str], by_struct: bool
@@ -490,84 +434,6 @@ class Statements:
             x.result for x in block if isinstance(x, Accumulator) and x.result.name in changed and x.start.literal == 0
         ]
         return {r.name: self.operands.type_of(r) for r in sorted(cells, key=self.operands.type_of)}
-
-    # memory ------------------------------------------------------------
-
-    def _layout(self, s: Scratch) -> list[str]:
-        scratch = self._scratch[s.name] = f"scratch{self.blocks}"
-        bytes_ = f"{scratch}_bytes"
-        lines = ["", "/* buffers of every thread */", f"int64_t {bytes_} = 0;"]
-        for memory in s.buffers:
-            sizes, elements = strides(self.symbols, memory)
-            b = memory.buffer
-            at = f"ts_reserve(&{bytes_}, {elements}, sizeof({element(b.type)}))"
-            lines += [*sizes, f"const int64_t {b.pointer}_at = {at};"]
-        return lines + self._taken("char *const", scratch, f"ts_times({bytes_}, THREADS)")
-
-    def _taken(self, c_type: str, name: str, size: str) -> list[str]:
-        """A block of memory, as a pointer of that type and name."""
-        self.blocks += 1
-        return [f"{c_type} {name} = ts_take(slots, {size});", f"if (UNLIKELY(!{name})) goto finish;"]
-
-    def _bind(self, s: Bind) -> list[str]:
-        scratch = self._scratch[s.scratch.name]
-        mine = f"mine_{scratch}"
-        lines = [f"char *const {mine} = {scratch} + {scratch}_bytes * THREAD;"]
-        for memory in s.scratch.buffers:
-            b = memory.buffer
-            t = element(b.type)
-            lines.append(f"{t} *restrict const {b.pointer} = ({t} *)({mine} + {b.pointer}_at);")
-        return lines
-
-    def _allocate(self, memory: Extents) -> list[str]:
-        b = memory.buffer
-        t = element(b.type)
-        sizes, elements = strides(self.symbols, memory)
-        return [
-            "",
-            *sizes,
-            *self._taken(f"{t} *restrict const", b.pointer, f"ts_block({elements}, sizeof({t}))"),
-        ]
-
-    def _placed(self, memory: Extents, place: Buffer) -> list[str]:
-        """A buffer in the memory of an image, where this has the same points."""
-        b, bare, text = memory.buffer, self.symbols.bare, self.symbols.text
-        t, n = element(b.type), len(memory.order)
-        sizes = [memory.extents[memory.order.index(d)] for d in range(n)]
-        pairs = [*zip(b.origin, place.origin, strict=True), *zip(sizes, place.extent, strict=True)]
-        same = [f"{bare(x)} == {bare(y)}" for x, y in pairs if x != y]
-        placed = f"{b.pointer}_placed"
-        lines = ["", f"const int {placed} = {' && '.join(same) or '1'};"]
-        own, elements = strides(self.symbols, memory)
-        for line, d in zip(own, memory.order[1:], strict=True):
-            name, value = line.split(" = ", 1)
-            lines.append(f"{name} = {placed} ? {text(place.stride[d])} : {value}")
-        self.blocks += 1
-        block = f"ts_take(slots, ts_block({elements}, sizeof({t})))"
-        lines.append(f"{t} *restrict const {b.pointer} = {placed} ? {place.pointer} : {block};")
-        return [*lines, f"if (UNLIKELY(!{b.pointer})) goto finish;"]
-
-    def _copy_out(self, s: CopyOut) -> list[str]:
-        """The output's region from a buffer that may be larger, unless it is in its place."""
-        text, bare = self.symbols.text, self.symbols.bare
-        out, source = s.output, s.source
-        n = len(out.dims)
-        size = f"sizeof({element(out.type)})"
-        if n == 0:
-            return [f"{out.pointer}[0] = {source.pointer}[0];"]
-        pieces = []
-        for d in range(n):
-            pieces.append(f"({text(out.origin[d])} - {text(source.origin[d])}) * {text(source.stride[d])}")
-        c = out.pointer.removesuffix("_data")
-        return [
-            f"if ({source.pointer} != {out.pointer}) {{",
-            f"    const int64_t to[] = {{{', '.join(bare(x) for x in out.stride)}}};",
-            f"    const int64_t from[] = {{{', '.join(bare(x) for x in source.stride)}}};",
-            f"    const int64_t extent[] = {{{', '.join(f'{c}->extent[{d}]' for d in range(n))}}};",
-            f"    ts_copy((char *){out.pointer}, to, (const char *)({source.pointer} + {' + '.join(pieces)}),",
-            f"                   from, extent, {n}, {size});",
-            "}",
-        ]
 
 
 def _exponentials(body: Body) -> Iterator[Value]:

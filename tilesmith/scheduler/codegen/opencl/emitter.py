@@ -25,7 +25,6 @@ from tilesmith.scheduler.codegen.opencl.work_items import ALONE, shared
 from tilesmith.scheduler.ir.index import divide
 from tilesmith.scheduler.ir.loop.program import (
     Allocate,
-    Argument,
     Extents,
     Free,
     Let,
@@ -35,6 +34,7 @@ from tilesmith.scheduler.ir.loop.program import (
     Program,
     Scratch,
 )
+from tilesmith.scheduler.ir.loop.signature import Argument
 
 OPTIONS = {True: "-cl-std=CL1.2", False: "-cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros"}
 """Options of the device's compiler, by whether floats are computed as written."""

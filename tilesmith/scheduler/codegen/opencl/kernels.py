@@ -12,7 +12,8 @@ from tilesmith.scheduler.codegen.opencl.outline import Kernel, names_inside
 from tilesmith.scheduler.codegen.opencl.prelude import TYPES, helpers_used
 from tilesmith.scheduler.codegen.opencl.statements import Statements
 from tilesmith.scheduler.codegen.opencl.work_items import ALONE, Shared
-from tilesmith.scheduler.ir.loop.program import Bind, Parameter, Scratch
+from tilesmith.scheduler.ir.loop.program import Bind, Scratch
+from tilesmith.scheduler.ir.loop.signature import Parameter
 from tilesmith.scheduler.ir.loop.traversal import used
 from tilesmith.scheduler.ir.loop.values import Buffer
 

@@ -1,23 +1,20 @@
 """Interpreter of the loop IR in NumPy: what a program computes, statement by statement, whatever pass it has been
 through. It checks what the verifier cannot: that every access stays inside of its buffer, and that no two iterations of
 a parallel loop touch an element that one of them writes.
-
-Vectors are arrays of a lane each. Memory is one array a buffer, without padding; addresses are counted from its
-beginning, which is the beginning of a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
+from tilesmith.scheduler.ir.loop.interpreter_memory import Array, Block, Memory
+from tilesmith.scheduler.ir.loop.interpreter_values import Values
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
     Allocate,
@@ -53,26 +50,11 @@ from tilesmith.scheduler.ir.loop.program import (
     StreamAligned,
     StreamLine,
 )
-from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
+from tilesmith.scheduler.ir.loop.values import Buffer
 from tilesmith.scheduler.ir.pipeline import semantics
-from tilesmith.scheduler.ir.pipeline.types import INT16, UINT8
+from tilesmith.scheduler.ir.pipeline.types import UINT8
 
-Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | bool
-
-
-class MemoryFault(Exception):
-    """An access that leaves its buffer, or that races with another iteration of a parallel loop."""
-
-
-@dataclass(slots=True)
-class Block:
-    """The memory of a buffer. `writers` and `readers` are the iterations of the open parallel loop that did so last."""
-
-    name: str
-    elements: Array
-    writers: Array | None = None
-    readers: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +77,13 @@ def execute(program: Program, images: Mapping[str, Image], params: Mapping[str, 
 class _Machine:
     def __init__(self, program: Program, images: Mapping[str, Image], params: Mapping[str, Number]) -> None:
         self.program = program
-        self.symbols: dict[str, int] = {}
-        self.values: dict[str, Array] = {}
-        self.pointers: dict[str, tuple[Block, int]] = {}
+        self.memory = Memory()
+        self.values = Values(self.memory, program.line_bytes)
+        self.at, self.symbols, self.pointers = self.values.at, self.values.symbols, self.memory.pointers
         self.functions: dict[str, Function] = {}
         self.layouts: dict[str, Scratch] = {}  # that those of a function stand for
-        self.iteration: int | None = None
-        self.ordered = False
         for p in program.params:
-            self.values[p.c_name] = semantics.constant(params[p.name], p.type)
+            self.values.known[p.c_name] = semantics.constant(params[p.name], p.type)
             if p.type.is_integer:
                 self.symbols[f"param.{p.name}"] = int(params[p.name])
         for a in program.arguments:
@@ -121,7 +101,7 @@ class _Machine:
         p = self.program
         self.block(p.derivation)
         for one in p.derived:
-            self.symbols[f"param.{one.name}"] = int(self.values[one.c_name])
+            self.symbols[f"param.{one.name}"] = int(self.values.known[one.c_name])
         self.block(p.bounds)
         for name, box in p.required:
             argument = next(a for a in p.arguments if a.name == name)
@@ -134,9 +114,6 @@ class _Machine:
 
     # statements ------------------------------------------------------------
 
-    def at(self, x: Index) -> int:
-        return x.value(self.symbols)
-
     def block(self, body: Body) -> None:
         for s in body:
             self.statement(s)
@@ -145,16 +122,16 @@ class _Machine:
         match s:
             case Define():
                 with np.errstate(all="ignore"):
-                    value = self.operation(s.result, s.op)
+                    value = self.values.operation(s.result, s.op)
                 if isinstance(s.op, ops.ToIndex):
                     self.symbols[s.result.name] = int(value)
-                self.values[s.result.name] = value
+                self.values.known[s.result.name] = value
             case Let() | MutableIndex() | AssignIndex():
                 self.symbols[s.name] = self.at(s.value)
             case Accumulator():
-                self.values[s.result.name] = self.value(s.start, s.result.lanes).copy()
+                self.values.known[s.result.name] = self.values.of(s.start, s.result.lanes).copy()
             case Assign():
-                self.values[s.target.name] = self.value(s.value, s.target.lanes).copy()
+                self.values.known[s.target.name] = self.values.of(s.value, s.target.lanes).copy()
             case RowPointer():
                 block, start = self.pointers[s.buffer.pointer]
                 self.pointers[s.result] = (block, start + self.at(s.offset))
@@ -169,12 +146,12 @@ class _Machine:
             case Apart():
                 self.block(s.body)
             case Ordered():  # after all that iterations before have done
-                self.ordered = True
+                self.memory.ordered = True
                 self.block(s.body)
-                self.ordered = False
+                self.memory.ordered = False
             case If():
                 holds = all(self.at(x) >= 0 for x in s.nonnegative)
-                holds = holds and (s.condition is None or bool(self.value(s.condition, 1)))
+                holds = holds and (s.condition is None or bool(self.values.of(s.condition, 1)))
                 self.block(s.body if holds else s.otherwise)
             case Function():
                 self.functions[s.name] = s
@@ -223,9 +200,7 @@ class _Machine:
 
     def loop(self, s: Loop) -> None:
         if s.parallel:
-            for block, _ in self.pointers.values():
-                block.writers = np.full(block.elements.size, -1)
-                block.readers = np.full(block.elements.size, -1)
+            self.memory.watch()
         at, hi, step = self.at(s.lo), self.at(s.hi), self.at(s.step)
         while at <= hi:
             if s.skip is not None and self.at(s.skip[0]) <= at < self.at(s.skip[1]):
@@ -233,7 +208,7 @@ class _Machine:
                 continue
             self.symbols[s.var] = at
             if s.parallel:
-                self.iteration = at
+                self.memory.iteration = at
             if s.seen is not None:
                 seen = at if s.seen.first is None else max(at, self.at(s.seen.first))
                 last = None if s.seen.last is None else self.at(s.seen.last)
@@ -241,7 +216,7 @@ class _Machine:
             self.block(s.body)
             at += step
         if s.parallel:
-            self.iteration = None
+            self.memory.iteration = None
 
     def peeled(self, s: PeeledLoop) -> None:
         lo, from_, to, hi = (self.at(x) for x in (s.lo, *s.skip, s.hi))
@@ -280,46 +255,16 @@ class _Machine:
             self.symbols.update(dict.fromkeys(stride.symbols(), self.at(theirs)))
         self.pointers[buffer.pointer] = self.pointers[place.pointer]
 
-    def access(self, row: Pointer, at: Array) -> tuple[Block, Array]:
-        """The block and the elements of it that are `at` places of a row. Raises MemoryFault."""
-        block, start = self.pointers[row]
-        places = np.asarray(at) + start
-        if places.size and (places.min() < 0 or places.max() >= block.elements.size):
-            wrong = places[(places < 0) | (places >= block.elements.size)]
-            raise MemoryFault(f"'{block.name}' has {block.elements.size} elements, and is accessed at {wrong[0]}")
-        return block, places
-
-    def load(self, r: Value, row: Pointer, at: Array) -> Array:
-        block, places = self.access(row, at)
-        if self.iteration is not None and block.writers is not None and block.readers is not None:
-            self.raced(block, places, block.writers)
-            block.readers[places] = self.iteration
-        found = block.elements[places]
-        return found != 0 if r.type.kind == "bool" else found
-
-    def write(self, row: Pointer, at: Array, value: Array) -> None:
-        block, places = self.access(row, at)
-        if self.iteration is not None and block.writers is not None and block.readers is not None:
-            self.raced(block, places, block.writers)
-            self.raced(block, places, block.readers)
-            block.writers[places] = self.iteration
-        block.elements[places] = value
-
-    def raced(self, block: Block, places: Array, who: Array) -> None:
-        others = places[(who[places] != -1) & (who[places] != self.iteration)]
-        if others.size and not self.ordered:
-            raise MemoryFault(f"race: two iterations of the parallel loop touch element {others[0]} of '{block.name}'")
-
     def store(self, s: Store | Scatter | StreamAligned | StreamLine) -> None:
         n = s.value.lanes
         lanes: Array = np.arange(n)
-        value = self.value(s.value, n).reshape(n)
+        value = self.values.of(s.value, n).reshape(n)
         chosen = np.full(n, True)
         match s:
             case Scatter():
-                at = self.places(s.offsets, n)
+                at = self.values.places(s.offsets, n)
                 if s.within is not None:
-                    index = self.lanes(s.offsets[0].lane, n)
+                    index = self.values.lanes(s.offsets[0].lane, n)
                     chosen = (index >= self.at(s.within[0])) & (index <= self.at(s.within[1]))
             case Store():
                 at = self.at(s.index) + lanes
@@ -336,9 +281,9 @@ class _Machine:
                 if s.within is not None:
                     first, end = self.at(s.within[0]) - first_lane, self.at(s.within[1]) - first_lane + 1
                     chosen = (lanes >= first) & (lanes < end)
-                both = np.concatenate([self.value(s.before, n), value])
-                value = both[self.value(s.picks, n).astype(np.int64) % (2 * n)]
-        self.write(s.row, at[chosen], value[chosen])
+                both = np.concatenate([self.values.of(s.before, n), value])
+                value = both[self.values.of(s.picks, n).astype(np.int64) % (2 * n)]
+        self.memory.write(s.row, at[chosen], value[chosen])
 
     def copy_out(self, output: Buffer, source: Buffer) -> None:
         lo = [self.at(x) for x in output.origin]
@@ -352,130 +297,8 @@ class _Machine:
             )
             return np.asarray(sum(parts, np.zeros(grid.shape[1], np.int64)))
 
-        block, at = self.access(source.pointer, places(source))
-        self.write(output.pointer, places(output), block.elements[at])
-
-    # operations ------------------------------------------------------------
-
-    def value(self, v: Value, lanes: int) -> Array:
-        """A value of so many lanes, a scalar in all of them."""
-        found = self.values[v.name] if v.literal is None else semantics.constant(v.literal, v.type)
-        return np.broadcast_to(found, (lanes,)) if lanes > 1 and found.ndim == 0 else found
-
-    def lanes(self, lane: Lane, n: int) -> Array:
-        base: Array = np.full(n, self.at(lane.base))
-        if lane.pattern is not None:
-            return np.add(base, lane.pattern)
-        return base if lane.vector is None else np.add(base, self.value(lane.vector, n).astype(np.int64))
-
-    def places(self, offsets: Sequence[LaneOffset], n: int) -> Array:
-        """The places of the lanes of a gather."""
-        total = np.zeros(n, np.int64)
-        for g in offsets:
-            at = self.lanes(g.lane, n)
-            if g.within is not None:
-                at = np.maximum(np.minimum(at, self.at(g.within[1])), self.at(g.within[0]))
-            at = at - self.at(g.origin) if g.ring is None else at & (g.ring - 1)
-            total = total + at * self.at(g.stride)
-        return total
-
-    def operation(self, r: Value, op: ops.Operation) -> Array:
-        n = r.lanes
-        match op:
-            case ops.Unary():
-                return semantics.unary(op.op, self.value(op.a, n), r.type)
-            case ops.Binary():
-                return semantics.binary(op.op, self.value(op.a, n), self.value(op.b, n), r.type)
-            case ops.Compare():
-                return semantics.compare(op.op, self.value(op.a, n), self.value(op.b, n))
-            case ops.Logical():
-                a, b = self.value(op.a, n), self.value(op.b, n)
-                return np.logical_and(a, b) if op.op == "and" else np.logical_or(a, b)
-            case ops.Select():
-                return np.where(self.value(op.condition, n), self.value(op.a, n), self.value(op.b, n))
-            case ops.Call():
-                args = tuple(self.value(a, n) for a in op.args)
-                return semantics.call(op.function, args, tuple(a.type for a in op.args), r.type)
-            case ops.Cast():
-                return semantics.convert(self.value(op.a, n), op.a.type, r.type, op.saturate)
-            case ops.Truncate():
-                return self.value(op.a, n).astype(r.type.numpy)
-            case ops.Narrow():
-                both = np.concatenate([self.value(x, n // 2) for x in (op.a, op.b)])
-                if op.by_parts:
-                    parts = n * r.type.bytes // ops.PART_BYTES
-                    both = both.reshape(2, parts, -1).transpose(1, 0, 2).reshape(n)
-                return semantics.convert(both, op.a.type, r.type, True) if op.saturate else both.astype(r.type.numpy)
-            case ops.WidenPart():
-                groups = self.value(op.a, op.a.lanes).reshape(n, -1)
-                return semantics.convert(groups[:, op.part], op.a.type, r.type, False)
-            case ops.WidenLanes():
-                return semantics.convert(self.value(op.a, op.a.lanes)[list(op.picks)], op.a.type, r.type, False)
-            case ops.FusedProduct():
-                return self.value(op.a, n) * self.value(op.b, n) + self.value(op.c, n)
-            case ops.ResizeMask() | ops.Broadcast() | ops.Copy():
-                return self.value(op.a, n)
-            case ops.Shuffle():
-                return np.concatenate([self.value(x, op.a.lanes) for x in (op.a, op.b)])[list(op.picks)]
-            case ops.DotPairs():
-                return self.dot_pairs(op, n)
-            case ops.SumNeighbours():
-                return self.sum_neighbours(op, r)
-            case ops.FromIndex():
-                return np.asarray(self.at(op.at)).astype(np.int32)
-            case ops.ToIndex():
-                return self.value(op.a, 1)
-            case ops.Lanes():
-                return np.add(self.at(op.at), op.pattern).astype(r.type.numpy)
-            case _:
-                return self.memory(r, op)
-
-    def sum_neighbours(self, op: ops.SumNeighbours, r: Value) -> Array:
-        a, b = (self.value(x, op.a.lanes) for x in (op.a, op.b))
-        groups = (np.maximum(a, b) - np.minimum(a, b)).reshape(r.lanes, -1)
-        return np.asarray(np.add.reduce(groups, axis=1, dtype=r.type.numpy))
-
-    def dot_pairs(self, op: ops.DotPairs, n: int) -> Array:
-        a = self.value(op.a, 2 * n).astype(np.int32)
-        b = self.value(op.b, 1)
-        factors = np.tile(np.asarray(b, np.int32).reshape(1).view(INT16.numpy), n) if op.b.lanes == 1 else b
-        products = np.multiply(a, factors.astype(np.int32)).reshape(n, 2)
-        return np.add(products[:, 0], products[:, 1])
-
-    def memory(self, r: Value, op: ops.Memory) -> Array:
-        n = r.lanes
-        match op:
-            case ops.Load():
-                found = self.load(r, op.row, self.at(op.at) + np.arange(n))
-                return found if n > 1 else found.reshape(())
-            case ops.ClampedLoad():
-                at = np.clip(self.at(op.at) + np.arange(n), self.at(op.first), self.at(op.last))
-                return self.load(r, op.row, at)
-            case ops.Gather():
-                found = self.load(r, op.row, self.places(op.offsets, n))
-                return found if n > 1 else found.reshape(())
-            case ops.GatherPairs():
-                at = self.places(op.offsets, n)[op.half * (n // 2) : (op.half + 1) * (n // 2)]
-                return self.load(r, op.row, (at[:, None] + np.arange(2)).ravel())
-            case ops.GatherFours():
-                at = self.places(op.offsets, n)[op.part :: 4]
-                return self.load(r, op.row, (at[:, None] + np.arange(4)).ravel())
-            case ops.MonotoneGather() | ops.WindowGather() | ops.EdgeGather():
-                return self.load(r, op.row, self.value(op.at, n).astype(np.int64))
-            case ops.Lookup():
-                at = np.concatenate([self.value(a, a.lanes) for a in op.at])
-                return self.load(r, op.row, at.astype(np.int64))
-            case ops.CarriedElements():
-                return np.asarray((self.pointers[op.row][1] + self.at(op.at)) % op.width)
-            case ops.VectorsIntoLine():
-                bytes_ = op.element.bytes * op.width
-                line = -(-self.program.line_bytes // bytes_)
-                return np.asarray((self.pointers[op.row][1] + self.at(op.at)) // op.width % line)
-            case ops.Misalignment():
-                line = self.program.line_bytes // op.element.bytes
-                return np.asarray((self.pointers[op.row][1] + self.at(op.at)) % line)
-            case _:
-                assert_never(op)
+        block, at = self.memory.access(source.pointer, places(source))
+        self.memory.write(output.pointer, places(output), block.elements[at])
 
 
 def _stored(b: Buffer) -> np.dtype:

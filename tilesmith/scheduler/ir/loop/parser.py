@@ -13,17 +13,15 @@ from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum,
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import (
     Accumulator,
-    Argument,
     Body,
     ClampedIndex,
     Define,
     Extents,
-    Parameter,
     Program,
     Scratch,
     Statement,
-    Table,
 )
+from tilesmith.scheduler.ir.loop.signature import Argument, Parameter, Table
 from tilesmith.scheduler.ir.loop.syntax import INFIX, MACHINE, PARTS, SYNTAX, UNARY, Field, Literal, Part
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeAlias, get_args
 
-from tilesmith.scheduler.ir.loop import computations, ops, program, values
+from tilesmith.scheduler.ir.loop import computations, ops, program, signature, values
 from tilesmith.scheduler.ir.schedule import schedule
 
 MACHINE = ("line_bytes", "register_bytes", "carried_vectors", "permuted_bytes", "crowded_bytes")
@@ -117,10 +117,11 @@ FORMATS: dict[type, str] = {
     "{where:name} origin({origin}) stride({stride}) ring({ring}) extent({extent}) "
     "[[channels {channels} pixels {pixels}]] [[margin {margin}]] [[room {room}]]",
     # the whole
-    program.Argument: "argument {name:text} as {c_name:name} : {type} dims({dims:names}) storage({storage:names}) "
+    signature.Argument: "argument {name:text} as {c_name:name} : {type} dims({dims:names}) storage({storage:names}) "
     "{output?} [[made_by {made_by:text}]]",
-    program.Table: "table {c_name:name} : {type} min({min}) extent({extent}) stride({stride}) values({values:numbers})",
-    program.Parameter: "param {name:text} as {c_name:name} : {type} [[min {min:number}]] [[max {max:number}]]",
+    signature.Table: "table {c_name:name} : {type} min({min}) extent({extent}) stride({stride}) "
+    "values({values:numbers})",
+    signature.Parameter: "param {name:text} as {c_name:name} : {type} [[min {min:number}]] [[max {max:number}]]",
 }
 
 PARTS: tuple[type, ...] = (
