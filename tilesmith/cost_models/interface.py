@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor, isfinite, log10
 from typing import Any, Protocol
 
 from tilesmith.cost_models.amounts import Amount
 from tilesmith.cost_models.counts import GroupCounts, pick
 from tilesmith.platforms import Platform
+from tilesmith.records import record
 
 MICROSECONDS = "microseconds"
 IN_CORE = "in core"
@@ -21,7 +22,7 @@ COUNTS = 0.1
 _SHORT = "The call itself takes about as long."
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Term:
     """One part of a stage's cost, in the breakdown's unit."""
 
@@ -29,7 +30,7 @@ class Term:
     value: Amount
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StageCost:
     """The cost of one stage: its terms, which add up to `total`; `unsure`: a sentence for whatever puts it in doubt."""
 
@@ -43,7 +44,7 @@ class StageCost:
         return sum((t.value for t in self.terms), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Breakdown:
     """The predicted cost of a schedule, per stage and in all. `unit` says what the numbers are.
 

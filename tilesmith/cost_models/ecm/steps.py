@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, log2
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from tilesmith.cost_models.operations import Operations
 from tilesmith.cost_models.work import MOST_PIECES, Before, Edges, Pass, Transfer, Work
 from tilesmith.platforms.base import HALVED_BYTES, TABLE_ENTRIES
 from tilesmith.platforms.ecm import TypeCycles
+from tilesmith.records import record
 
 CLAMPED_LOAD = 10
 """Operations of scalar code in the C of a vector that may leave its row: two clamps, two comparisons, and what they
@@ -34,7 +35,7 @@ BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "f32": 4, "f64": 8}
 """Bytes of the types of elements."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Step:
     """Cycles of one step of the innermost loop, of its arithmetic and of its loads and stores, which overlap; of a
     point computed alone; registers that are `held` from step to step, and the cycles more of a step if none of that

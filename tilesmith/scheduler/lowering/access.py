@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilesmith.records import record
 from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.ops import Operation
 from tilesmith.scheduler.ir.loop.values import Buffer, Lane, Value
 from tilesmith.scheduler.ir.pipeline.types import BOOL, ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Access:
     """Elements of `buffer` at `lanes`, one per dim, as values of `type`. These are made in a scope no further out than
     `at_least`; `pinned` ones stay in the open scope and are not shared. With `safe`, lanes beyond the buffer give some

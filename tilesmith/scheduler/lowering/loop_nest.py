@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.analysis.bounds_inference import Interval
 from tilesmith.scheduler.features.pipeline.streaming_stores import line_vectors
 from tilesmith.scheduler.ir.index import Index, const, divide, maximum, minimum, multiply, sym
@@ -106,7 +107,7 @@ def _tried(b: Builder, sources: Sources, nest: Nest) -> None:
 Envs: TypeAlias = list[dict[str, Lane]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _OpenNest:
     """A nest some of whose loops are open, in the open scope of a builder. `envs` are the variables of these, several
     where points are computed side by side; `dims` the loops still to open, outermost first. The loop over `vector`
@@ -230,7 +231,7 @@ def _loop(
     b.emit(Loop(var, lo, hi, const(size), tuple(body), parallel=parallel))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Vectors:
     """The vectors of a row, the body of a loop that is still to be emitted: its variable `counter`, and `seen`, that
     of the body. Vectors have all their lanes where `constraints` are not negative, and rely on `given`. `names` are

@@ -12,11 +12,12 @@ computed where its schedule says: once, as a rule, or inline, where it was writt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from functools import reduce
 from math import prod
 
+from tilesmith.records import record
 from tilesmith.scheduler.analysis.dependence import free_dims
 from tilesmith.scheduler.analysis.stage_graph import parts, reads
 from tilesmith.scheduler.ir.memo import once
@@ -76,7 +77,7 @@ def tabulated(pipeline: Pipeline, strict: bool = False) -> Pipeline:
     return replace(pipeline, stages=tuple(stages)) if tabulation.tables else pipeline
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Part:
     """An expression: the variables that it depends on; whether it reads data, or else what is known at the call only;
     what it takes; and whether there is a part in it that could be a table."""
@@ -88,7 +89,7 @@ class _Part:
     worth: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class _Scope:
     """The loops around an expression, by name with their extents (None: not constant), those of the stage first, the
     innermost of reductions next; those of reductions, and of reductions that are written out; and the stage's row."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tilesmith.cost_models.counts import GroupCounts, pick
 from tilesmith.cost_models.interface import Breakdown, CostModel
 from tilesmith.platforms import Platform
+from tilesmith.records import record
 from tilesmith.scheduler.features.groups.fusion_group import Effective, Members, effective
 from tilesmith.scheduler.features.groups.group_counts import Levels, group_counts, in_registers
 from tilesmith.scheduler.features.groups.loop_nest import Axis, Nest, axis, single
@@ -125,7 +126,7 @@ def tile_sizes(extent: int, multiple: int, least: int, limit: int) -> tuple[int,
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LoopStructure:
     """The loop structure of a group: the order of its loops and the levels of its stages, no tile sizes. `reads` has
     the stages that are computed for themselves, `levels` those of them that are not the output. `stream` and `prefetch`
@@ -155,7 +156,7 @@ def structure_of(members: Members, order: LoopOrder, choices: dict[str, Choice],
     return LoopStructure(order, choices, effective(members, inlined, unrolled, in_registers(levels), rows), levels)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Sized:
     """A shape with its best tile sizes, and their cost."""
 
@@ -188,7 +189,7 @@ class Sized:
         return "; ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Costed:
     """All tile sizes of a shape: what they cost, and whether their buffers fit. `picked`: the best of them, by the dim
     of the outermost loop."""
@@ -213,7 +214,7 @@ class Counting(Protocol):
         """Shapes of the same key have the same counts; None is like no other."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PaperCounting:
     """Counts for the model of TACO 2019: where no stage is stored outside of the innermost inter-tile loop, the order
     of those changes nothing."""

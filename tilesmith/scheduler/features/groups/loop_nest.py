@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd, lcm
 from typing import NamedTuple, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from tilesmith.records import record
 from tilesmith.scheduler.analysis.access_functions import Span, furthest
 from tilesmith.scheduler.errors import ScheduleError
 from tilesmith.scheduler.ir.pipeline.types import INT32
@@ -19,7 +20,7 @@ from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner, outer
 Sizes: TypeAlias = NDArray[np.int64] | int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Axis:
     """The candidates of one dim of the output: `sizes` are tile sizes (one for a dim without a tile: its extent),
     shaped to broadcast against the other axes, or a plain number; `counts` are tiles, rounded up; `last` the sizes of
@@ -106,7 +107,7 @@ def line(span: Span, most: int = INT32.max) -> Line:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Nest:
     """`loops` is D_m, innermost first; `axes` has one entry for every dim of the output. What was found of a nest is
     kept for that very one."""

@@ -7,11 +7,11 @@ Footprints are boxes, in bytes of whole lines; neighbours share a line half of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf, prod
 from typing import NamedTuple
 
 from tilesmith.cost_models.amounts import Amount, largest, smallest, summed
+from tilesmith.records import record
 from tilesmith.scheduler.analysis.access_functions import Span, compose
 from tilesmith.scheduler.features.groups.fusion_group import Follows, Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Counter, by_dim, later_tiles
@@ -251,7 +251,7 @@ class Traffic:
         return new, tiles, whole
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Shape:
     """The shape of an array, which does not depend on loops and tiles: the `lines` of its dims by the dim of the output
     that they follow, and their `windows`; the bytes of the `rest`; along the dim of the output `along`, rows are `pad`

@@ -3,14 +3,13 @@ vectors. They are what lowering knows of a computation before it writes its loop
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tilesmith.records import record
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends
 from tilesmith.scheduler.ir.schedule.schedule import UpdateLoops, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DimRange:
     """A dim, from `first` to `last`."""
 
@@ -23,7 +22,7 @@ class DimRange:
         return self.first, self.last
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UnrolledDim:
     """A dim to write out, expected to have so many points from `start` on; None: it begins anywhere."""
 
@@ -32,7 +31,7 @@ class UnrolledDim:
     start: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BlockedDim:
     """A dim of which so many points are computed side by side."""
 
@@ -40,7 +39,7 @@ class BlockedDim:
     points: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowsAhead:
     """Prefetch distance of vectors: so many rows of an image or a stage ahead, in one of its dims."""
 
@@ -49,7 +48,7 @@ class RowsAhead:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reads:
     """The memory that a computation reads, and the stages that are inlined in it, by name. Vectors prefetch so
     many bytes ahead along the rows that they read, 0 for none, and rows `ahead`."""
@@ -60,7 +59,7 @@ class Reads:
     ahead: tuple[RowsAhead, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Compute:
     """The points `box` of a stage, its values and then its updates, into `buffers`. The loops are in `order`, innermost
     first, one of them over vectors. Dims of `unroll` are written out where they are as expected; of the dim `block`
@@ -78,7 +77,7 @@ class Compute:
     stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowStage:
     """A stage of a fused row, which moves along it in its dim number `moving`. One that has a `ring`, its box, is
     stored as well, in the row `at`: the coordinates in its other dims. The rest is in registers."""
@@ -89,7 +88,7 @@ class RowStage:
     at: tuple[Index, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FusedRow:
     """The points `box` of an output, in a loop over vectors along `vector.dim` that computes `stages` as well, a vector
     of each at a time. Vectors start at `anchor` and whole vectors from there; rows of rings have `room` for so many

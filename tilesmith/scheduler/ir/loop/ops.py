@@ -8,9 +8,9 @@ Scalars among the operands of a vector operation stand for all lanes. Semantics 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.values import LaneOffset, Pointer, Value
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
@@ -25,7 +25,7 @@ BinaryOperator: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "**", "&", "|
 Comparison: TypeAlias = Literal["<", "<=", "==", "!=", ">=", ">"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unary:
     """`op` of a value: of bools `not`, of numbers the others."""
 
@@ -33,7 +33,7 @@ class Unary:
     a: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binary:
     """`a op b`, both of the result's type but the count of a shift; of bools `&`, `|` and `^` only."""
 
@@ -42,7 +42,7 @@ class Binary:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Compare:
     """`a op b`, of values of one type; the result is a bool."""
 
@@ -51,7 +51,7 @@ class Compare:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Logical:
     """`a and b`, `a or b`, of bools; both are evaluated."""
 
@@ -60,7 +60,7 @@ class Logical:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Select:
     """`a` where the condition holds, else `b`."""
 
@@ -69,7 +69,7 @@ class Select:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call:
     """A built-in function of the pipeline language."""
 
@@ -77,7 +77,7 @@ class Call:
     args: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FusedProduct:
     """`a b + c` of floats: one instruction where there is one, in this order of sums."""
 
@@ -89,7 +89,7 @@ class FusedProduct:
 # conversions ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast:
     """The value as the result's type: integers wrap, or go to the nearest one where `saturate`; floats are truncated,
     saturate, and NaN is 0."""
@@ -98,14 +98,14 @@ class Cast:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Truncate:
     """Floats whose integer part fits the result's type, as integers of no more bits."""
 
     a: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Narrow:
     """The lanes of two vectors of integers, or of masks, as half as wide: their low halves, or, of integers with a
     sign that `saturate`, the nearest values of the result's type. In order, or `by_parts`: in each part of PART_BYTES
@@ -117,7 +117,7 @@ class Narrow:
     by_parts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WidenPart:
     """Integers at place `part` of each group of neighbouring ones, a group as wide as an element of the result,
     converted to the type of the result."""
@@ -126,7 +126,7 @@ class WidenPart:
     part: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WidenLanes:
     """The lanes `picks` of a vector of integers, converted to the type of the result, which is as long as the vector.
     Each comes from the part of PART_BYTES that it goes to."""
@@ -135,21 +135,21 @@ class WidenLanes:
     picks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ResizeMask:
     """A mask of elements of another size."""
 
     a: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Broadcast:
     """A scalar in all lanes."""
 
     a: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Copy:
     """The value itself, under another name: what it holds now, where it is an accumulator. A vector that is `held` is
     in a register from here on: compilers do not load it again."""
@@ -161,7 +161,7 @@ class Copy:
 # across lanes ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Shuffle:
     """The lanes `picks` of two vectors of one type, the lanes of the second numbered after those of the first."""
 
@@ -170,7 +170,7 @@ class Shuffle:
     picks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DotPairs:
     """Sums of two neighbouring products of int16 in int32. A scalar `b` of 32 bits has the factors of every pair."""
 
@@ -178,7 +178,7 @@ class DotPairs:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SumNeighbours:
     """Sums of two, four or eight neighbouring absolute differences of unsigned integers, each as wide as all of these
     together; where `b` is 0, of the neighbours themselves."""
@@ -190,21 +190,21 @@ class SumNeighbours:
 # indices ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class FromIndex:
     """An index as an int32."""
 
     at: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ToIndex:
     """A scalar integer as an index: the result is the symbol of its name."""
 
     a: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lanes:
     """`at + pattern[lane]`; wraps."""
 
@@ -215,7 +215,7 @@ class Lanes:
 # memory ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Load:
     """`row[at]`; of a vector, that and the elements after it."""
 
@@ -223,7 +223,7 @@ class Load:
     at: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClampedLoad:
     """Clamped contiguous load: `row[at]` and the elements after it, of which `first` to `last` exist; lanes beyond have
     the nearest of these."""
@@ -234,7 +234,7 @@ class ClampedLoad:
     last: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Gather:
     """Elements at `row[sum of offsets]`, lane by lane; where that is `narrow` the sum has 32 bits with a sign."""
 
@@ -249,7 +249,7 @@ PAIRED_LANES = 4
 """Lanes of vectors that pairs are gathered for, at least: those of half of them are a vector of two pairs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GatherPairs:
     """Half of the lanes of a gather, the first or the second, each followed by its right neighbour in memory; `narrow`
     as of the gather."""
@@ -260,7 +260,7 @@ class GatherPairs:
     narrow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GatherFours:
     """Every fourth lane of a gather from `part` on, each followed by its three right neighbours in memory."""
 
@@ -269,7 +269,7 @@ class GatherFours:
     part: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MonotoneGather:
     """Elements at `row[at]`, of neighbours that are clamped. The row is at least a vector long where `enough` is not
     negative; `last` is the last place where a whole vector fits."""
@@ -280,7 +280,7 @@ class MonotoneGather:
     last: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class WindowGather:
     """Elements at `row[at]`, of places that lie near each other as a rule. The row has `enough` elements more than the
     vector; `last` is the last place where a whole vector fits."""
@@ -291,7 +291,7 @@ class WindowGather:
     last: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class EdgeGather:
     """Elements at `row[at]`, of an image that is repeated or mirrored: neighbours from `first` on where all of these
     lie from `low` to `high`."""
@@ -307,7 +307,7 @@ LOOKUP_PART = 128
 """Elements of a part of a table that is looked up: so many fill two vectors of 64 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lookup:
     """Elements of a table of bytes at unsigned places, in one vector of bytes or two of 16 bits. The table has all of
     its `parts` of LOOKUP_PART elements where no index of `whole` is negative."""
@@ -321,7 +321,7 @@ class Lookup:
 # alignment ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CarriedElements:
     """Elements between the vector of memory that `row[at]` is in and it: so many of each vector are stored with the
     next. 0 where vectors are stored as they are."""
@@ -332,7 +332,7 @@ class CarriedElements:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class VectorsIntoLine:
     """Vectors of memory between the beginning of a line and the one that `row[at]` is in."""
 
@@ -342,7 +342,7 @@ class VectorsIntoLine:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Misalignment:
     """Elements between the beginning of a line and `row[at]`, where there are streaming stores; else 0."""
 

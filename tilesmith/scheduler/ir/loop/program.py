@@ -3,9 +3,9 @@ straight-line code in static single assignment over scalars and explicit vectors
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.computations import Compute, FusedRow
 from tilesmith.scheduler.ir.loop.ops import Operation
@@ -15,7 +15,7 @@ from tilesmith.scheduler.ir.loop.values import Buffer, Ends, LaneOffset, Pointer
 # definitions ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Define:
     """`result` = the value of an operation."""
 
@@ -23,7 +23,7 @@ class Define:
     op: Operation
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowPointer:
     """`result` points at the row of `buffer` at `offset` elements: what is left is the index along the unit dim."""
 
@@ -32,7 +32,7 @@ class RowPointer:
     offset: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Let:
     """An integer that does not change."""
 
@@ -40,7 +40,7 @@ class Let:
     value: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MutableIndex:
     """An integer that `AssignIndex` changes."""
 
@@ -48,7 +48,7 @@ class MutableIndex:
     value: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class AssignIndex:
     """The next value of a `MutableIndex`."""
 
@@ -56,7 +56,7 @@ class AssignIndex:
     value: Index
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Accumulator:
     """A mutable scalar or vector that starts with `start`."""
 
@@ -64,7 +64,7 @@ class Accumulator:
     start: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Assign:
     """The next value of an `Accumulator`."""
 
@@ -75,7 +75,7 @@ class Assign:
 # memory ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Store:
     """`value` to `row[index]`; a vector to as many neighbours, only to those `within` a range of indices if there is
     one."""
@@ -87,7 +87,7 @@ class Store:
     within: Ends | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scatter:
     """The lanes of `value` to places of their own, only lanes whose index in the first dim is `within` a range if there
     is one."""
@@ -99,7 +99,7 @@ class Scatter:
     within: Ends | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StreamAligned:
     """A streaming (non-temporal) store of a whole vector of memory, the one that the first of `value` belongs to: of
     the lanes `picks` of the vector of neighbours `before` and of `value`; the rest is due with the vector that follows.
@@ -116,7 +116,7 @@ class StreamAligned:
     within: Ends | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StreamLine:
     """A streaming (non-temporal) store of a vector that is the `part`-th of those that a block consists of, which
     streams where its first begins a line. The vector is `moved` so far to the left: what the others leave of it is
@@ -130,12 +130,12 @@ class StreamLine:
     part: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fence:
     """The end of the work of a thread: what it streamed is there before anything that follows."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Prefetch:
     """A prefetch of the cache line of `row[index]`, which need not exist. `far`: it is not needed soon. `place` is the
     row's among those of the same number `rows`, which one loop walks side by side, and which are `step` of them further
@@ -150,7 +150,7 @@ class Prefetch:
     step: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PrefetchEnds:
     """A prefetch for ownership of the cache lines that `row[first]` to `row[last]` begin and end in, where they do not
     have the whole of them: those are loaded before they can be stored."""
@@ -163,7 +163,7 @@ class PrefetchEnds:
 # control ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OverflowGuard:
     """The call ends with TILESMITH_E_ARGUMENT where one of `low` is below the 32 bits of coordinates, one of `high`
     above, or one of `wide` beyond 64 bits."""
@@ -173,7 +173,7 @@ class OverflowGuard:
     wide: tuple[Index, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PeelVectors:
     """Loop peeling: cuts lo <= x < end into a part for vectors and what is left for scalars.
 
@@ -193,7 +193,7 @@ class PeelVectors:
     given: tuple[Index, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ClampedIndex:
     """The variable of a loop as its body sees it, no less than `first` and no more than `last` where these are: the
     final vector is moved back onto the row instead of running past it."""
@@ -203,7 +203,7 @@ class ClampedIndex:
     last: Index | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loop:
     """for `var` in lo..hi (inclusive) by `step`. `skip` jumps over [from, to). Of a `parallel` loop threads take some
     iterations at a time that follow each other. One that runs `once` has mostly one iteration."""
@@ -220,7 +220,7 @@ class Loop:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PeeledLoop:
     """A loop with peeled ends: `body` for `var` in lo..hi (inclusive), but for `skip`, [from, to), in place of which
     `middle` runs, once, even if it skips nothing; lo <= from <= to <= hi + 1. It has the careful code of a row's ends
@@ -235,7 +235,7 @@ class PeeledLoop:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Apart:
     """A block that takes little of the time: a backend may make it a function of its own. `seldom`: most calls do
     without it."""
@@ -244,14 +244,14 @@ class Apart:
     seldom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Ordered:
     """The end of the body of a parallel loop, of which the iterations run one after the other, in their order."""
 
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Function:
     """A block that `Invoke` runs: the loops of groups that are alike. Each says what the integers `symbols`, the memory
     of `buffers` and the layouts `scratch` of threads' buffers are in it, which have no extents of their own; other
@@ -265,7 +265,7 @@ class Function:
     comment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Invoke:
     """The block of a `Function`, with `symbols`, `buffers` and layouts in the order in which it has them."""
 
@@ -275,7 +275,7 @@ class Invoke:
     scratch: tuple[Scratch, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class If:
     """`body` where every index of `nonnegative` is at least 0 and `condition` holds, else `otherwise`."""
 
@@ -285,7 +285,7 @@ class If:
     otherwise: Body = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comment:
     """A line for the reader."""
 
@@ -295,7 +295,7 @@ class Comment:
 # allocation ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Extents:
     """The extents of a buffer in memory: elements per dim, fastest first (`order` are the dims in that order)."""
 
@@ -304,7 +304,7 @@ class Extents:
     extents: tuple[Index, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Scratch:
     """The layout of the buffers that every thread has of its own; it defines their strides."""
 
@@ -312,14 +312,14 @@ class Scratch:
     buffers: tuple[Extents, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Bind:
     """The pointers of this thread's buffers, inside of the threads' loop."""
 
     scratch: Scratch
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Allocate:
     """A buffer of the whole call, of a stage that is computed at root; it defines its strides. Where the image `place`
     has just its points, that may be its memory, and nothing is copied there."""
@@ -328,14 +328,14 @@ class Allocate:
     place: Buffer | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Free:
     """The end of an `Allocate`."""
 
     buffer: Buffer
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CopyOut:
     """The region of an output that the caller asked for, from the stage's own buffer."""
 
@@ -389,7 +389,7 @@ AVX512_BYTES = 64
 """Bytes of the registers of x86-64 that come with registers for masks."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Program:
     """A whole C function as a loop program.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.ir.index import Index, maximum, minimum
 from tilesmith.scheduler.ir.pipeline.types import ScalarType
 
@@ -15,7 +16,7 @@ class Pointer(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Value:
     """A scalar (`lanes` 1) or vector in a register: a name, or a literal.
 
@@ -37,7 +38,7 @@ class Value:
         return self.mask_bits or self.type.bits
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Neighbours:
     """Places side by side from `first` on, a lane each, clamped to `low` and `high` where these are known."""
 
@@ -59,7 +60,7 @@ class Neighbours:
         return Neighbours(self.first + by, *ends)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lane:
     """An index that may differ from lane to lane: `base` + `pattern[lane]`, or `base` + `vector[lane]`, of integers.
     Both None: the same in all lanes.
@@ -92,7 +93,7 @@ class Lane:
         return Lane(self.base + p[0]) if p and len(set(p)) == 1 else self
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LaneOffset:
     """One dim of an address that differs from lane to lane: (lane - origin) * stride, or (lane % ring) * stride.
     `within` clamps the lane's index."""

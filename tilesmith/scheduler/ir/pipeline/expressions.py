@@ -8,10 +8,11 @@ arithmetic node have the node's type already, conversions are explicit `Cast` no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter, is_
 from typing import Any, Literal, TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
 
 BinaryOp = Literal["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"]
@@ -21,7 +22,7 @@ LogicalOp = Literal["and", "or"]
 ReduceOp = Literal["sum", "product", "min", "max", "any", "all", "argmin", "argmax"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Const:
     """A literal. Floats are held as the float64 nearest to the value rounded to `type`."""
 
@@ -32,7 +33,7 @@ class Const:
         return hash(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Var:
     """A dim of the stage, a domain variable of an update, or a comprehension variable."""
 
@@ -43,7 +44,7 @@ class Var:
         return hash(self.name)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ParamRef:
     """The value of a runtime scalar: one that its declared `min` and `max` allow, where it has them."""
 
@@ -53,7 +54,7 @@ class ParamRef:
     max: int | float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InputBound:
     """`input.min.x` or `input.extent.x`: known when the compiled code is called."""
 
@@ -63,7 +64,7 @@ class InputBound:
     type: ScalarType = INT32
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Access:
     """Component `component` of input or stage `name` at the integer `indices` (in the order of its dims). In an index
     `ends` are the least and the greatest value that were proved of it."""
@@ -78,7 +79,7 @@ class Access:
         return hash((self.name, self.indices))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Binary:
     """Both operands have `type`, except the exponent of an integer `**` (a `Const`) and the count of a shift."""
 
@@ -91,14 +92,14 @@ class Binary:
         return hash((self.op, self.left, self.right))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unary:
     op: UnaryOp
     operand: Expr
     type: ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Compare:
     """Both operands are of one type; the result is bool."""
 
@@ -108,7 +109,7 @@ class Compare:
     type: ScalarType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Logical:
     op: LogicalOp
     left: Expr
@@ -116,7 +117,7 @@ class Logical:
     type: ScalarType = BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Select:
     """`if_true if condition else if_false`; both sides may be evaluated."""
 
@@ -126,7 +127,7 @@ class Select:
     type: ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Call:
     """A built-in function: `min max clamp abs absd lerp mux`, the integer idioms, `random`, the float functions."""
 
@@ -135,7 +136,7 @@ class Call:
     type: ScalarType
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cast:
     """Conversion to `type`: truncates floats, wraps integers; saturates instead where `saturate`."""
 
@@ -144,7 +145,7 @@ class Cast:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RVar:
     """A reduction variable over `lo <= name < lo + extent`."""
 
@@ -153,7 +154,7 @@ class RVar:
     extent: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Reduce:
     """An inline reduction of `body` over `domain`; the last variable of `domain` is the innermost loop,
     as in a Python comprehension.

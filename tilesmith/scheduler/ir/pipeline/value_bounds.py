@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal, TypeAlias
 
+from tilesmith.records import record
 from tilesmith.scheduler.ir.pipeline import expressions
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -35,7 +35,7 @@ RUNTIME: Final = "runtime"
 End: TypeAlias = int | float | Literal["runtime"] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Interval:
     """All values from `lo` to `hi`, both inclusive."""
 

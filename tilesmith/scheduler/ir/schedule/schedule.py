@@ -6,8 +6,9 @@ dim x, `x.outer` the inter-tile loop. A dim without a tile has its `.inner` loop
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tilesmith.records import record
 
 INLINE = "inline"
 ROOT = "root"
@@ -31,7 +32,7 @@ def dim_of(loop: str) -> str:
     return loop.rpartition(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Tile:
     """The tile size of one dim of a group's output; `size` None is the whole extent, whatever it is at run time."""
 
@@ -39,7 +40,7 @@ class Tile:
     size: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Vector:
     """Vectorise over `dim` of the stage, `lanes` (a power of two) values at a time."""
 
@@ -47,7 +48,7 @@ class Vector:
     lanes: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class UpdateLoops:
     """The loops of one update of a stage, innermost first: the dims that it uses and the variables of its domain, each
     once. `vector` and `parallel` name loops whose iterations are proved to be independent (see `analysis.dependence`).
@@ -60,7 +61,7 @@ class UpdateLoops:
     parallel: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Factor:
     """A reduction cut into partial results (Halide's rfactor), which a stage `partial` of its own holds.
 
@@ -80,7 +81,7 @@ class Factor:
     neighbours: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Separation:
     """A window of a stage computed in two steps: along `dim` first, which a stage `partial` of its own holds, and then
     along the others.
@@ -98,7 +99,7 @@ class Separation:
     through: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Joining:
     """Outputs that one group computes together: `stages`, each an output of the pipeline, become the values of one
     stage `joint`, in their order. They have the same dims and are asked for on one region."""
@@ -107,7 +108,7 @@ class Joining:
     joint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Packing:
     """An operand of a stage that is copied to where it lies as the stage reads it (Halide's `in`): a stage `packed` of
     its own has the elements of `operand`, an input or a stage, and `stage` reads those that move with its dim `dim`
@@ -120,7 +121,7 @@ class Packing:
     packed: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Placement:
     """Compute level and store level of one stage of a group.
 
@@ -145,7 +146,7 @@ class Placement:
     attributes: Attributes = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Group:
     """One loop nest: the output stage with its tiled loops, and the stages computed inside it.
 
@@ -184,7 +185,7 @@ class Group:
         return next((p for p in self.placements if p.stage == stage), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Schedule:
     """Groups in the order they run. `factors` come first, then `separations`, `joinings` and `packings`: the groups
     schedule the pipeline that has its reductions factored, its windows separated, its outputs joined and its operands

@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Literal
 
 from tilesmith.cost_models.taco2019 import arithmetic_cost
+from tilesmith.records import record
 from tilesmith.scheduler.features.operations.operation_counts import total
 from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.features.pipeline.interleaved_channels import fours
@@ -28,7 +29,7 @@ from tilesmith.scheduler.search.taco2019.grouping import Segment, forced_outputs
 from tilesmith.scheduler.search.taco2019.inlining import is_trivial_shared
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Partition:
     """Outputs of groups, and stages that are in every group that reads them, first of all inline."""
 
@@ -249,7 +250,7 @@ class PartitionSearch:
                     yield Move("cut", stage)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Move:
     """A change of a partition: the group of a stage joined to its readers, the stage inline in all of them, or cut
     off."""
@@ -269,7 +270,7 @@ class Move:
                 return Partition(outputs | name, inlined - name)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Stride:
     """The number of `joins` along a chain of stages that are tried at once: one, after many that `paid` in a row two,
     four, and so on until they do not, and then half of the last each time. A group that takes in a long chain is not

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tilesmith.records import record
 from tilesmith.scheduler.analysis.reuse import FULL
 from tilesmith.scheduler.features.groups.fusion_group import Members
 from tilesmith.scheduler.features.groups.group_counts import SMALL_EXTENT, Levels
@@ -15,7 +16,7 @@ from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Choice:
     """The choice of compute_at and store_at of a stage, its reason, and the algorithm that made it; `levels` None is
     inline."""
