@@ -23,7 +23,7 @@ from tilesmith.scheduler.analysis.linear_combinations import (
 )
 from tilesmith.scheduler.analysis.rank_one import factor_products, number_products
 from tilesmith.scheduler.analysis.stage_graph import parts
-from tilesmith.scheduler.analysis.translation_equivalence import Place, Placed, placed
+from tilesmith.scheduler.analysis.translation_equivalence import Looked, Place, Placed, placed
 from tilesmith.scheduler.ir.memo import once, once_a_form
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -201,9 +201,10 @@ def _of_terms(stage: Stage, root: Expr, op: str, parts: Sequence[Term]) -> Itera
     if len(parts) < _FEWEST or not all(t.coefficient.is_moderate(root.type) for t in parts):
         return
     groups: dict[tuple[Expr, tuple[str, ...]], list[tuple[int, Placed]]] = {}
+    known = Looked(stage.dims, ())
     for n, t in enumerate(parts):
         if isinstance(t.body, Access) or has_accesses(t.body):
-            found = placed(t.body, stage.dims)
+            found = placed(t.body, stage.dims, known=known)
             groups.setdefault((found.function, tuple(d for d, _ in found.places)), []).append((n, found))
     for members in groups.values():
         window = _of_group(stage, root, op, parts, members) if len(members) >= _FEWEST else None

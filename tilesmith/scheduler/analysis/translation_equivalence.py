@@ -6,7 +6,7 @@ Where an image begins is a part of the function, not of the place: `a` and `b` m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -56,15 +56,20 @@ class Placed:
         return _at(self.function, {**dict(self.places), **places})
 
 
-def placed(e: Expr, dims: Collection[str], variables: Collection[str] = ()) -> Placed:
+def placed(e: Expr, dims: Collection[str], variables: Collection[str] = (), known: Looked | None = None) -> Placed:
     """`e` with its places along `dims` taken out of it. A place may depend on `variables` too, those of a reduction
     around `e`; it does not depend on two dims. A dim has none where `e` has it in more than one way (f(x) * f(2 * x)).
-    """
+    Of several expressions that have parts in common, with the same dims and variables, these are looked at once where
+    what is `known` of them is given."""
     if isinstance(e, Access) and (plain := _shifts(e, dims)) is not None:  # as most are
         return plain
-    looked = _Looked(dims, variables)
-    looked.at(e)
-    places = {d: p for d, p in looked.found.items() if d not in looked.lost}
+    looked = known or Looked(dims, variables)
+    found: dict[str, Place] = {}
+    lost: set[str] = set()
+    for dim, place in looked.at(e):
+        if place is None or place.base != found.setdefault(dim, place).base:
+            lost.add(dim)
+    places = {d: p for d, p in found.items() if d not in lost}
     return Placed(looked.rewritten(e, places), tuple(sorted(places.items())))
 
 
@@ -80,52 +85,56 @@ def _shifts(e: Access, dims: Collection[str]) -> Placed | None:
     return Placed(function, tuple(sorted(found.items())))
 
 
-class _Looked:
-    """Places as they are found in an expression, by their dims; dims that have none are `lost`. `indices` has the dims
-    of every part that was looked at, by identity (see `_index`), and `split` the places of those that have one."""
+class Looked:
+    """What was found in expressions, which live as long as this, by the identity of their parts: the `places` of the
+    indices in each, None where a dim has none; of each index its own dims, if it is one (see `_index`); and parts with
+    the dims at other places."""
 
     def __init__(self, dims: Collection[str], variables: Collection[str]) -> None:
         self.dims, self.variables = dims, variables
-        self.found: dict[str, Place] = {}
-        self.lost: set[str] = set()
         self.indices: dict[int, frozenset[str] | None] = {}
-        self.split: dict[int, Place] = {}
+        self.places: dict[int, tuple[tuple[str, Place | None], ...]] = {}
+        self.moved: dict[Hashable, Expr] = {}
 
-    def at(self, node: Expr) -> None:
-        """Looks at a part and what is in it."""
-        found = _shifted(node)
-        if found is not None and found[0] in self.dims:  # as most indices are
-            self.indices[id(node)] = frozenset((found[0],))
-            self._put(node, *found)
-            return
+    def at(self, node: Expr) -> tuple[tuple[str, Place | None], ...]:
+        """The dims of the indices in a part, each with its place."""
+        found = self.places.get(id(node))
+        if found is None:
+            found = self.places[id(node)] = self._look(node)
+        return found
+
+    def _look(self, node: Expr) -> tuple[tuple[str, Place | None], ...]:
+        shifted = _shifted(node)
+        if shifted is not None and shifted[0] in self.dims:  # as most indices are
+            self.indices[id(node)] = frozenset((shifted[0],))
+            return (shifted,)
         here = self.indices[id(node)] = _index(node, self.dims, self.variables)
         if here is None:
-            for child in children(node):
-                self.at(child)
-            return
+            return tuple([place for child in children(node) for place in self.at(child)])
         if len(here) != 1:
-            self.lost.update(here)
-            return
+            return tuple((dim, None) for dim in here)
         (dim,) = here
-        self._put(node, dim, _split(_without_bounds(node)))
-
-    def _put(self, node: Expr, dim: str, place: Place) -> None:
-        """Notes the place of an index, which moves with that dim alone."""
-        self.split[id(node)] = place
-        if place.base != self.found.setdefault(dim, place).base:
-            self.lost.add(dim)
+        return ((dim, _split(_without_bounds(node))),)
 
     def rewritten(self, node: Expr, places: Mapping[str, Place]) -> Expr:
         """A part with the dims themselves at `places`."""
+        inside = self.places[id(node)]
+        if not inside:
+            return node
+        key = (id(node), *[(d, places[d].shift) for d, _ in inside if d in places])
+        found = self.moved.get(key)
+        if found is None:
+            found = self.moved[key] = self._rewritten(node, places)
+        return found
+
+    def _rewritten(self, node: Expr, places: Mapping[str, Place]) -> Expr:
         here = self.indices[id(node)]
         if here is None:
             return map_children(node, lambda part: self.rewritten(part, places))
-        if len(here) != 1:
+        dim, place = self.places[id(node)][0]
+        if place is None or dim not in places:
             return node
-        (dim,) = here
-        if dim not in places:
-            return node
-        return _with_bounds_of(node, moved(Var(dim), self.split[id(node)].shift - places[dim].shift))
+        return _with_bounds_of(node, moved(Var(dim), place.shift - places[dim].shift))
 
 
 def moved(e: Expr, by: int) -> Expr:

@@ -21,7 +21,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
     walk,
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Pipeline, Stage
-from tilesmith.scheduler.ir.pipeline.substitution import substituted
+from tilesmith.scheduler.ir.pipeline.substitution import substituted, substitution
 from tilesmith.scheduler.ir.schedule.schedule import Separation
 from tilesmith.scheduler.rewrites.fold_updates import folded
 from tilesmith.scheduler.rewrites.names import fresh, problem, taken
@@ -137,12 +137,12 @@ def _known_with(stage: Stage) -> dict[int, tuple[Stage, Stage]]:
 
 def _put_in(stage: Stage, producer: Stage) -> Stage:
     taken = variables_of(*stage.values) | reduction_loops_of(*stage.values)
-    parts = [apart(v, taken) for v in producer.values]
+    parts = [substitution(apart(v, taken)) for v in producer.values]
 
     def rewrite(e: Expr) -> Expr:
         e = map_children(e, rewrite)
         if isinstance(e, Access) and e.name == producer.name:
-            return substituted(parts[e.component], dict(zip(producer.dims, e.indices, strict=True)))
+            return parts[e.component](dict(zip(producer.dims, e.indices, strict=True)))
         return e
 
     return replace(stage, values=tuple(map(rewrite, stage.values)))

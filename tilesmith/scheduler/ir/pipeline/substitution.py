@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilesmith.scheduler.ir.pipeline.expressions import Expr, Reduce, Var, map_children
+from collections.abc import Callable
+
+from tilesmith.scheduler.ir.pipeline.expressions import Expr, Reduce, Var, children, map_children
 
 
 def substituted(e: Expr, variables: dict[str, Expr]) -> Expr:
@@ -13,3 +15,28 @@ def substituted(e: Expr, variables: dict[str, Expr]) -> Expr:
     if isinstance(e, Reduce):
         variables = {n: v for n, v in variables.items() if all(n != r.name for r in e.domain)}
     return map_children(e, lambda part: substituted(part, variables)) if variables else e
+
+
+def substitution(e: Expr) -> Callable[[dict[str, Expr]], Expr]:
+    """What `substituted` makes of `e`, as a function of the variables, for many substitutions: parts that have none of
+    those that change are not gone through."""
+    names: dict[int, frozenset[str]] = {}
+
+    def look(node: Expr) -> frozenset[str]:
+        found = names.get(id(node))
+        if found is None:
+            own = (node.name,) if isinstance(node, Var) else ()
+            found = names[id(node)] = frozenset(own).union(*map(look, children(node)))
+        return found
+
+    def put(node: Expr, variables: dict[str, Expr]) -> Expr:
+        if names[id(node)].isdisjoint(variables):
+            return node
+        if isinstance(node, Var):
+            return variables[node.name]
+        if isinstance(node, Reduce):
+            variables = {n: v for n, v in variables.items() if all(n != r.name for r in node.domain)}
+        return map_children(node, lambda part: put(part, variables))
+
+    look(e)
+    return lambda variables: put(e, {n: v for n, v in variables.items() if v != Var(n)})
