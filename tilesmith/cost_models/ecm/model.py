@@ -42,11 +42,13 @@ KEPT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Ecm:
-    """The model; see the module. `known` are cycles that were found before."""
+    """The model; see the module. `known` are cycles that were found before, by the identity of what they follow from,
+    and `alike` by its value."""
 
     name: str = "ecm"
     unit: str = MICROSECONDS
     known: dict[Hashable, tuple[Work, Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    alike: dict[Hashable, tuple[Machine, Step]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def price(self, counts: GroupCounts, platform: Platform) -> Breakdown:
         """The time of a group, per stage: terms `in core`, one a level of memory for what does not hide, and, with the
@@ -92,15 +94,23 @@ class Ecm:
         return found, _start(counts.work, m, share, threads)
 
     def _step(self, work: Work, m: Machine) -> Step:
-        """By identity, since hashing all the parts would cost more."""
-        parts = (work.operations, work.loads, work.stores, work.before, work.reused)
-        others = (work.held, work.needs, work.asked, work.sums, work.chain.whole, work.addresses)
+        """By identity first, since hashing all the parts costs more."""
+        parts = (work.operations, work.loads, work.stores, work.before, work.reused, work.edges)
+        others = (work.held, work.needs, work.asked, work.sums, work.chain, work.addresses)
         key = (id(m), work.lanes, *map(id, parts), *others)
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= KEPT:
                 self.known.clear()
-            found = self.known[key] = (work, step(work, m))
+            found = self.known[key] = (work, self._alike(work, m, (id(m), work.lanes, *parts, *others)))
+        return found[1]
+
+    def _alike(self, work: Work, m: Machine, key: Hashable) -> Step:
+        found = self.alike.get(key)
+        if found is None:
+            if len(self.alike) >= KEPT:
+                self.alike.clear()
+            found = self.alike[key] = (m, step(work, m))
         return found[1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, gcd, inf, log2
 
@@ -62,8 +62,14 @@ class _Clear:
 
 
 @once
-def _known_clear(facts: Facts) -> dict[str, _Clear]:
+def _known_clear(stage: Stage) -> dict[Hashable, _Clear]:
+    """By the sizes that it was found for, which few variants of a pipeline change."""
     return {}
+
+
+@once
+def _sizes(facts: Facts) -> Hashable:
+    return tuple(sorted(facts.estimates.symbols.items()))
 
 
 @once
@@ -180,8 +186,8 @@ def _needed(rate: int, k: int, lanes: int) -> int:
 
 
 def _clear(facts: Facts, name: str) -> _Clear:
-    known = _known_clear(facts)
-    found = known.get(name)
+    known, sizes = _known_clear(facts.definitions[name]), _sizes(facts)
+    found = known.get(sizes)
     if found is None:
         places, turned = dict[str, Ends](), set[str]()
         moved: dict[str, list[tuple[float, Typed]]] = defaultdict(list)
@@ -203,7 +209,7 @@ def _clear(facts: Facts, name: str) -> _Clear:
                 moved[dim].append((1.0, (("i32", Operations(add=added, select=chosen)),)))
         operations = {dim: together(of) for dim, of in moved.items()}
         choices = {dim: together(_choices(facts.definitions[name], dim)) for dim in places}
-        found = known[name] = _Clear(places, operations, choices, frozenset(turned))
+        found = known[sizes] = _Clear(places, operations, choices, frozenset(turned))
     return found
 
 
