@@ -26,7 +26,7 @@ class Params:
     from_root_gain: float = 0.95
     """A partition found from there, or by several joins at once, is taken where it costs no more than this, relative
     to what is found otherwise: what many groups cost at the edges of rows and of tiles the model knows least of."""
-    nearly_as_large: float = 1.01
+    nearly_as_large: float = 1.04
     """Groups that are the same but for names and for extents that differ by no more than this ratio have the same
     plans, and costs in proportion to their points."""
     planned_stages_per_stage: int = 12
