@@ -169,6 +169,17 @@ def test_edges_of_rows_cost_their_own_code_for_their_share_of_the_points() -> No
     assert points[0] < points[1] == points[2]  # one by one where that is less
 
 
+def test_cycles_are_found_once_for_points_that_are_alike() -> None:
+    """By value, of all that they follow from: points that share what they compute may differ at the edges of rows."""
+    model, platform = Ecm(), machine()
+    of = work()
+    edge = Edges(0.5, 0.5, (("f32", Operations(add=40)),), of.loads)
+    first, edged, again = (float(model.total(counts(w), platform)) for w in (of, of._replace(edges=edge), work()))
+    assert first == again != edged
+    assert len(model.alike) == 2
+
+
+
 def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_arithmetic() -> None:
     platform = machine(window_instructions=100.0)
     sums = (("f32", Operations(add=98)),)  # 100 instructions with a load and a store: half of the chain shows
