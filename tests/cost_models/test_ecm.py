@@ -179,7 +179,6 @@ def test_cycles_are_found_once_for_points_that_are_alike() -> None:
     assert len(model.alike) == 2
 
 
-
 def test_a_step_waits_where_its_chain_takes_longer_beyond_the_window_than_its_arithmetic() -> None:
     platform = machine(window_instructions=100.0)
     sums = (("f32", Operations(add=98)),)  # 100 instructions with a load and a store: half of the chain shows
