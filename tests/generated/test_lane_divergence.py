@@ -37,6 +37,8 @@ VALUES = {
     "four columns": "mux(x % 4, a(x // 4, y), b(x // 4, y), a(x // 4 + 1, y), f(x, y))",
     "three": "mux(y % 3, a(x, y), b(x, y), f(x, y // 3)) + select(x % 3 == 1, a(x // 3, y), 1)",
     "many rows": "select(y % 2 == 0, a(x, y), 0) + select(y % 3 == 0, b(x, y), 1) + select((y + 1) % 4 < 2, 3, 2)",
+    "rows of eight": "mux(y % 8, " + ", ".join(f"{g}({x}, y)" for g in "ab" for x in ("x", "x+1", "-x", "x-1")) + ")",
+    "rows of two kinds, and others": "select(y % 8 < 3, a(x, y), b(x, y)) * select(y % 5 == 0, f(x, y), a(x, y + 1))",
     "blocks": "d(x % 4, x // 4, y) + d(x % 4 + 4, x // 4 - 1, y)",
     "one lane of all": "select(x % 8 == 3, a(x, y), b(x, y)) + select(x % 1 == 0, a(x, y), 0)",
     "whole numbers": "float32(select(x % 2 == 0, x // 2, -x)) + f(x, y)",
@@ -98,6 +100,14 @@ def test_under_any_schedule(name: str, seed: int) -> None:
 
 def vectors_of(code: str) -> str:
     return "\n".join(line for line in code.splitlines() if re.search(r"[fiu]\d+x\d+", line))
+
+
+def test_rows_of_eight_kinds_have_a_loop_for_each() -> None:
+    """The vectors of a row are of its own kind: nothing is chosen between them."""
+    pipeline = pipeline_of(VALUES["rows of eight"])
+    code = source_of(pipeline, rows(pipeline), machine()).code.partition("tilesmith_mosaic(")[2]
+    assert " ? " not in vectors_of(code)
+    assert len(re.findall(r"for \(int64_t x_step_", code)) == 8
 
 
 def test_sites_are_computed_where_they_are() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilesmith.scheduler.ir.loop.program import Program, Statement
 from tilesmith.scheduler.ir.pass_manager import Observer, Pass, PassPipeline
+from tilesmith.scheduler.loop_passes import choice_unswitching
 from tilesmith.scheduler.loop_passes.bit_masks import masked
 from tilesmith.scheduler.loop_passes.dead_code import prune
 from tilesmith.scheduler.loop_passes.gather_pairing import paired
@@ -89,6 +90,12 @@ PASSES = PassPipeline(
             "a loop does something only where a condition holds that is the same in all of its iterations",
             "the condition stands around the loop",
             _of_body(unswitched),
+        ),
+        Pass(
+            "unswitch-choices",
+            "a loop chooses between vectors by a condition that is the same in all of its iterations",
+            "it is one for each choice, where each takes work of its own",
+            _of_body(choice_unswitching.unswitched),
         ),
         Pass(
             "carry-vectors",
