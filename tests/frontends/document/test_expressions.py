@@ -214,6 +214,7 @@ def short(text: str) -> str:
         ("lut(int32(@b@))", "lut(int32(@b@))", "float32"),
         ("lut(clamp(a_int32(x, y), 0, 255))", "lut(clamp(a_int32(x, y), 0, 255))", "float32"),
         ("lut(x + 2 * y)", "lut(x + 2 * y)", "float32"),
+        ("sum(lut(x + (1 << r - 1)) for r in range(1, 9))",) * 2 + ("float32",),
         # Layout of the text
         ("  x\n + y\t", "x + y", "int32"),
         ("(x)", "x", "int32"),
@@ -347,6 +348,8 @@ def test_argmin_as_a_stage(function: str) -> None:
         ("lut(a_uint32(x, y))", "unbounded_index", 5),
         ("lut(int32(a_float32(x, y)))", "unbounded_index", 5),
         ("lut(min(a_int32(x, y), 5))", "unbounded_index", 5),
+        ("sum(lut(1 << r) for r in range(40))", "unbounded_index", 9),  # beyond 32 bits
+        ("sum(lut(1 << (x + r)) for r in range(4))", "unbounded_index", 9),
         ("f(x, y - 1)", "self_read", 1),
         ("1 < x < 3", "chained_comparison", 1),
         ("x is y", "unsupported_syntax", 1),

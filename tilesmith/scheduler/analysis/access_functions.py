@@ -244,6 +244,11 @@ def _unwrapped(e: Expr, env: Mapping[str, Span]) -> Span:
             return constant(0, max(abs(int(k)) - 1, 0))
         case Binary(op="&", right=Const(value=k)) | Binary(op="&", left=Const(value=k)) if k >= 0:
             return constant(0, int(k))
+        case Binary(op="<<", left=Const(value=a), right=b):
+            count = span_of(b, env)
+            if count.var is None and count.known and 0 <= count.first(0) <= count.last(0) < e.type.bits - 1:
+                ends = [int(a) << n for n in (count.first(0), count.last(0))]
+                return constant(min(ends), max(ends)) if max(map(abs, ends)) <= e.type.max else UNKNOWN
         case Call(function="clamp", args=(a, lo, hi)):
             return _clamped(span_of(a, env), e, lo, hi)
         case Call(function="min", args=(a, b)) | Call(function="max", args=(a, b)):

@@ -35,9 +35,11 @@ _COMPARE = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The loop variables of the comprehensions around a node, innermost first; `names` are those of one of them."""
+    """The loop variables of the comprehensions around a node, innermost first; `names` are those of one of them,
+    `ranges` what they run over."""
 
     names: tuple[str, ...]
+    ranges: tuple[list[ast.expr], ...]
     outer: Frame | None
 
 
@@ -261,6 +263,7 @@ class _Walk:
 
     def _comprehension(self, node: ast.GeneratorExp, frame: Frame | None) -> tuple[list[ast.expr], Frame | None, int]:
         names: list[str] = []
+        ranges: list[list[ast.expr]] = []
         children: list[ast.expr] = []
         for loop in node.generators:
             ranged = isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name)
@@ -273,9 +276,10 @@ class _Walk:
                 message = f"The loop over {loop.target.id!r} does not run over range(lo, end)."
                 self.problem("unsupported_syntax", message, loop.iter, "write range(n) or range(lo, end)")
                 return [], frame, 1
+            ranges.append(loop.iter.args)
             children += loop.iter.args
             children += loop.ifs
-        return [*children, node.elt], Frame(tuple(names), frame), 1
+        return [*children, node.elt], Frame(tuple(names), tuple(ranges), frame), 1
 
 
 def _is_range(call: ast.Call) -> bool:

@@ -28,6 +28,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.pipeline import Boundary, Stage, Update
 from tilesmith.scheduler.ir.pipeline.types import TYPES, ScalarType
+from tilesmith.scheduler.ir.pipeline.value_bounds import Interval
 
 _CALLABLE = frozenset(FUNCTIONS) | REDUCTIONS | {"range"}
 _Text = str | int | float
@@ -79,8 +80,14 @@ class Context:
             return [self.parse(where, texts)]
         return [self.parse(f"{where}/{i}", text) for i, text in enumerate(texts)]
 
-    def builder(self, syntax: Syntax, variables: Mapping[str, Var]) -> Builder:
-        return Builder(syntax, self.names, variables, self.limits, self.report)
+    def builder(self, syntax: Syntax, variables: Mapping[str, Var], domain: Sequence[RVar] = ()) -> Builder:
+        known = [(r.name, r.lo, r.extent) for r in domain]
+        ranges = {
+            name: Interval(lo.value, lo.value + extent.value - 1)
+            for name, lo, extent in known
+            if isinstance(lo, Const) and isinstance(extent, Const)
+        }
+        return Builder(syntax, self.names, variables, self.limits, self.report, ranges)
 
     def dims(self, where: str, dims: Sequence[str], storage: Sequence[str] | None) -> None:
         """The dims of an input or stage, and their order in memory."""
@@ -310,8 +317,8 @@ def _update(
     before = len(context.report)
     domain = _update_domain(context, u, dims)
     variables = {**dims, **{name: Var(name) for name, _, _ in u.domain}}
-    where = None if u.predicate is None else context.builder(u.predicate, variables).predicate()
-    at = [None if x is None else context.builder(x, variables).index() for x in u.at]
+    where = None if u.predicate is None else context.builder(u.predicate, variables, domain or ()).predicate()
+    at = [None if x is None else context.builder(x, variables, domain or ()).index() for x in u.at]
     rank = len(stage.document.dims)
     if len(at) != rank:
         message = f"{stage.document.name!r} has {rank} dims, and the update has {len(at)} indices."
@@ -322,7 +329,7 @@ def _update(
         if x is None:
             values.append(None)
             continue
-        values += context.builder(x, variables).values(wanted)
+        values += context.builder(x, variables, domain or ()).values(wanted)
         _finite(context, x, values[-1:], domain or ())
     _update_types(context, stage, u, values, types)
     good_at, good_values = [i for i in at if i is not None], [v for v in values if v is not None]

@@ -22,7 +22,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import Access, Binary, Const, E
 from tilesmith.scheduler.ir.pipeline.float_bounds import place_interval
 from tilesmith.scheduler.ir.pipeline.type_promotion import convert
 from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, ScalarType
-from tilesmith.scheduler.ir.pipeline.value_bounds import leaf_interval, parts_of_value
+from tilesmith.scheduler.ir.pipeline.value_bounds import Interval, Leaf, Leaves, leaf_interval, parts_of_value
 
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%"})
 
@@ -45,7 +45,7 @@ class Builder(Context):
     def index(self) -> Expr | None:
         """The expression as an index of the left side of an update."""
         self._run()
-        return self._index(self.syntax.root, "the index")
+        return self._index(self.syntax.root, "the index", None)
 
     def bound(self) -> Expr | None:
         """The expression as a bound of a domain."""
@@ -175,7 +175,7 @@ class Builder(Context):
             return None
         name = node.func.id
         if name in self.names.readables:
-            return self._access(node, name, self.names.readables[name])
+            return self._access(node, name, self.names.readables[name], frame)
         if node.args and isinstance(node.args[0], ast.GeneratorExp) and name in REDUCTIONS:
             parts = reduce(self, node.args[0], REDUCE[name], frame)
             return None if parts is None else parts[0] if len(parts) == 1 else TupleValue(parts, whole=True)
@@ -207,7 +207,7 @@ class Builder(Context):
         args = [value for arg in node.args if (value := self.single(arg)) is not None]
         return FUNCTIONS[name].build(Called(self, name, node, args)) if len(args) == len(node.args) else None
 
-    def _access(self, node: ast.Call, name: str, owner: Readable) -> Expr | TupleValue | None:
+    def _access(self, node: ast.Call, name: str, owner: Readable, frame: Frame | None) -> Expr | TupleValue | None:
         if len(node.args) != len(owner.dims):
             what = "input" if owner.is_input else "stage"
             wanted = ", ".join(owner.dims)
@@ -218,7 +218,7 @@ class Builder(Context):
         for k, arg in enumerate(node.args):
             value = self.results.get(arg)
             if not (type(value) is Var or _is_shift(value)):  # most indices are x or x + 1
-                value = self._index(arg, f"index {k + 1} ({owner.dims[k]!r}) of {name!r}", owner.endless)
+                value = self._index(arg, f"index {k + 1} ({owner.dims[k]!r}) of {name!r}", frame, owner.endless)
             if value is not None and not isinstance(value, int | float | TupleValue):
                 indices.append(value)
         if len(indices) < len(node.args):
@@ -227,7 +227,7 @@ class Builder(Context):
         parts = tuple([None if t is None else Access(name, at, k, t) for k, t in enumerate(owner.types)])
         return parts[0] if len(parts) == 1 else TupleValue(parts, whole=False)
 
-    def _index(self, node: ast.expr, what: str, endless: bool = False) -> Expr | None:
+    def _index(self, node: ast.expr, what: str, frame: Frame | None, endless: bool = False) -> Expr | None:
         """An int32 whose bounds are provable; any of what is endless, whose boundary bounds it."""
         value = self.settle(node, self.single(node))
         if value is None:
@@ -238,12 +238,30 @@ class Builder(Context):
             return None
         anywhere = endless and INT32.min <= value.type.min and value.type.max <= INT32.max
         if not (anywhere or (value.type is INT32 and (isinstance(value, Const) or _of_loops(value)))):
-            found = place_interval(self.names.ends.index(value))
+            place = self.names.ends.index(value)
+            found = place_interval(place)
+            if not found.bounded:
+                found = place_interval(place, leaves=self._leaves(frame))
             ends = found.numeric
             if not found.bounded or (ends is not None and (ends[0] < INT32.min or ends[1] > INT32.max)):
                 self._unbounded(node, what, value)
                 return None
         return convert(value, INT32)
+
+    def _leaves(self, frame: Frame | None) -> Leaves:
+        """The intervals of the leaves of an expression in these loops: those of variables whose ends are constants."""
+        ranges = dict(self.ranges)
+        for f in frames(frame):
+            for name, args in zip(f.names, f.ranges, strict=True):
+                first, end = [0, *map(_number, args)][-2:]
+                if first is not None and end is not None:
+                    ranges[name] = Interval(first, end - 1)
+
+        def leaf(of: Leaf) -> Interval:
+            known = ranges.get(of.name) if isinstance(of, Var) else None
+            return leaf_interval(of) if known is None else known
+
+        return leaf
 
     def _unbounded(self, node: ast.expr, what: str, value: Expr) -> None:
         leaves = list(parts_of_value(value))
@@ -295,6 +313,16 @@ def _is_shift(value: Result) -> bool:
         and type(value.left) is Var
         and type(value.right) is Const
     )
+
+
+def _number(node: ast.expr) -> int | None:
+    """The integer that is written; None of anything else."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
+            return -value
+    return None
 
 
 def _some(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tilesmith.scheduler.errors import Problem
 from tilesmith.scheduler.frontends.document.limits import Limits
@@ -13,6 +14,7 @@ from tilesmith.scheduler.frontends.document.parser import Syntax
 from tilesmith.scheduler.ir.pipeline.expressions import Const, Expr, Var
 from tilesmith.scheduler.ir.pipeline.type_promotion import common_type, constant, convert, default_type
 from tilesmith.scheduler.ir.pipeline.types import BOOL, FLOAT32, INT32, ScalarType
+from tilesmith.scheduler.ir.pipeline.value_bounds import Interval
 
 Value = Expr | int | float  # a plain number is a literal: its neighbours give it a type
 
@@ -29,14 +31,21 @@ Result = Value | TupleValue | None
 
 
 class Context:
-    """State of the check of one expression. `variables` are the dims and domain variables that it may name; `results`
-    those of the nodes that were checked."""
+    """State of the check of one expression. `variables` are the dims and domain variables that it may name, `ranges`
+    the intervals of those with constant ends; `results` those of the nodes that were checked."""
 
     def __init__(
-        self, syntax: Syntax, names: Names, variables: Mapping[str, Var], limits: Limits, problems: list[Problem]
+        self,
+        syntax: Syntax,
+        names: Names,
+        variables: Mapping[str, Var],
+        limits: Limits,
+        problems: list[Problem],
+        ranges: Mapping[str, Interval] = MappingProxyType({}),
     ) -> None:
         self.syntax, self.names, self.variables = syntax, names, variables
         self.limits, self.problems = limits, problems
+        self.ranges = ranges
         self.results: dict[ast.expr, Result] = {}
 
     def problem(self, code: str, message: str, node: ast.expr, hint: str | None = None) -> None:

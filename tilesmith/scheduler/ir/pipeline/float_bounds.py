@@ -49,6 +49,7 @@ from tilesmith.scheduler.ir.pipeline.value_bounds import (
     AT_RUN_TIME,
     ROUNDED_OFF,
     Interval,
+    Leaves,
     leaf_interval,
     parts_of_value,
 )
@@ -128,17 +129,17 @@ def rounded(e: Cast, integer: Callable[[Expr], Ends | None], number: Callable[[P
     return ends[0], ends[1]
 
 
-def place_interval(e: Expr, known: dict[int, Interval] | None = None) -> Interval:
+def place_interval(e: Expr, known: dict[int, Interval] | None = None, leaves: Leaves = leaf_interval) -> Interval:
     """The interval of an index (see `value_bounds`): what floats are rounded to is known at run time where `rounded`
     bounds it."""
-    found = value_interval(e, leaf_interval, known)
+    found = value_interval(e, leaves, known)
     if found.bounded:
         return found
     places: dict[int, Interval] = {}
     for node in parts_of_value(e):
         if isinstance(node, Cast) and rounded(node, _known_at_run_time, _anything) is not None:
             places[id(node)] = AT_RUN_TIME
-    return value_interval(e, leaf_interval, places) if places else found
+    return value_interval(e, leaves, places) if places else found
 
 
 def _known_at_run_time(e: Expr) -> Ends | None:
