@@ -30,6 +30,13 @@ def test_two_products_are_one_operation() -> None:
     )
 
 
+@pytest.mark.parametrize(("places", "loads"), [((4, 5), 1), ((5, 4), 0), ((4, 6), 0)])
+def test_factors_that_are_neighbours_are_one_load(places: tuple[int, int], loads: int) -> None:
+    p = pipeline("int32(f(x)) * int32(f({})) + int32(f(x + 1)) * int32(f({}))".format(*places), type="int16")
+    assert evaluated(p).text().count("load_pair") == loads
+    assert_evaluated_right(p, EXTREMES["int16"])
+
+
 def test_factors_may_be_vectors() -> None:
     p = pipeline("int32(f(x)) * int32(f(x + 1)) + int32(f(x + 2)) * int32(f(x + 3))", type="int16")
     assert (

@@ -195,6 +195,9 @@ def _with_lanes(lines: Sequence[str], lanes: int) -> tuple[str, ...]:
     return tuple(made)
 
 
+_PAIRS = ("%tp = load_pair q[3] : i32 %tq = dot_pairs {a}, %tp : i32x4 %r = narrow %tq, %tq : {T}",)
+
+
 def cases() -> list[Case]:
     """Operations on each type of elements that a vector may have, and conversions between pairs of them."""
     found = []
@@ -202,7 +205,7 @@ def cases() -> list[Case]:
         lanes = REGISTER_BYTES * 8 // _bits(element)
         signed = _results(["neg {a}"]) if element[0] == "i" else ()
         lines = _with_lanes((*_INTEGERS, *signed, *_ACROSS, *_MEMORY), lanes)
-        places = _with_lanes(_PLACES, lanes) if element == "i32" else ()
+        places = _with_lanes(_PLACES, lanes) if element == "i32" else _PAIRS if element == "i16" else ()
         found.append(Case(f"integers_{element}", element, lanes, (*lines, *places)))
     for element in ("f32", "f64"):
         lanes = REGISTER_BYTES * 8 // _bits(element)

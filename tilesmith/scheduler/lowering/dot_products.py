@@ -1,7 +1,7 @@
 """Sums of products of 16 bits in 32: machines multiply neighbours and add them up by one instruction.
 
 Of `a * b + c * d` the vectors of `a` and `c` are put together alternately, and so are those of `b` and `d`, or, where
-these are the same in all lanes, both are halves of one number.
+these are the same in all lanes, both are halves of one number, which is loaded as one if they are neighbours in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tilesmith.scheduler.ir.pipeline.types import INT16, INT32, UINT16, UINT32
 from tilesmith.scheduler.lowering.evaluation import Evaluation
 from tilesmith.scheduler.lowering.index_vectorization import Frame
 
-Product = tuple[Value, Value]
+Product = tuple[Value, Value, Expr | None]
+"""Two factors, the second the same in all lanes where one is, and the expression of that."""
 
 
 def sum_of_products(ev: Evaluation, e: Binary, frame: Frame) -> Value | None:
@@ -29,12 +30,12 @@ def sum_of_products(ev: Evaluation, e: Binary, frame: Frame) -> Value | None:
     products: list[Product] = []
     alone: list[tuple[Expr, Value | None]] = []
     for term, parts in factors:
-        values = [ev.convert(ev.value(p, frame), INT16) for p in parts]
-        values.sort(key=lambda v: v.lanes == 1)
-        if len(values) == 2 and values[0].lanes > 1:
-            products.append((values[0], values[1]))
+        values = [(ev.convert(ev.value(p, frame), INT16), p) for p in parts]
+        values.sort(key=lambda v: v[0].lanes == 1)
+        if len(values) == 2 and values[0][0].lanes > 1:
+            products.append((values[0][0], *values[1]))
         else:
-            alone.append((term, values[0] if len(values) == 1 else None))
+            alone.append((term, values[0][0] if len(values) == 1 else None))
     if len(products) < 2:
         return None
     if len(products) % 2:
@@ -46,11 +47,11 @@ def sum_of_products(ev: Evaluation, e: Binary, frame: Frame) -> Value | None:
         else:
             value_of = alone.pop(short)[1]
             assert value_of is not None
-            products.append((literal(1, INT16), value_of))
+            products.append((literal(1, INT16), value_of, None))
             rest = []
     else:
         rest = []
-    sums = [_two(ev, a, b) for a, b in zip(products[::2], products[1::2], strict=True)]
+    sums = [_two(ev, frame, a, b) for a, b in zip(products[::2], products[1::2], strict=True)]
     sums += [*rest, *(ev.value(term, frame) for term, _ in alone)]
     total = sums[0]
     for s in sums[1:]:
@@ -58,15 +59,17 @@ def sum_of_products(ev: Evaluation, e: Binary, frame: Frame) -> Value | None:
     return total
 
 
-def _two(ev: Evaluation, first: Product, second: Product) -> Value:
+def _two(ev: Evaluation, frame: Frame, first: Product, second: Product) -> Value:
     """first[0] * first[1] + second[0] * second[1]."""
-    b, lanes = ev.builder, max(v.lanes for p in (first, second) for v in p)
-    if first[1].lanes == second[1].lanes == 1:
+    b, lanes = ev.builder, max(v.lanes for p in (first, second) for v in p[:2])
+    if first[1].lanes > 1 or second[1].lanes > 1:
+        by = _alternating(ev, first[1], second[1], lanes)
+    elif (pair := ev.pair(first[2], second[2], frame)) is not None:
+        by = pair
+    else:
         low, high = (b.define(ops.Cast(ev.convert(p[1], UINT16)), UINT32) for p in (first, second))
         high = b.define(ops.Binary("<<", high, literal(16, UINT32)), UINT32)
         by = ev.convert(b.define(ops.Binary("|", low, high), UINT32), INT32)
-    else:
-        by = _alternating(ev, first[1], second[1], lanes)
     return b.define(ops.DotPairs(_alternating(ev, first[0], second[0], lanes), by), INT32, lanes, hint="madd")
 
 

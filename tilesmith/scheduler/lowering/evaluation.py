@@ -90,6 +90,10 @@ class Evaluation(Places):
     def inlined_frame(self, e: Access, frame: Frame) -> Frame:
         """The frame that the inlined stage of `e` is evaluated in."""
 
+    @abstractmethod
+    def pair(self, first: Expr | None, second: Expr | None, frame: Frame) -> Value | None:
+        """Two elements of int16 as the halves of an int32, where they are neighbours in memory; else None."""
+
     def op(self, op: ops.Operation, e: Expr) -> Value:
         """The value of an operation, as the node `e` types it."""
         args = values_of(op)

@@ -44,7 +44,7 @@ from tilesmith.scheduler.lowering.evaluation import Evaluation, Sources
 from tilesmith.scheduler.lowering.float_ends import opaque, rounded_once
 from tilesmith.scheduler.lowering.index_vectorization import Axis, Frame, Places
 from tilesmith.scheduler.lowering.lane_divergence import chosen, classes_of, is_one_vector, picked, spread, truths
-from tilesmith.scheduler.lowering.memory import load
+from tilesmith.scheduler.lowering.memory import load, load_pair
 from tilesmith.scheduler.lowering.neighbour_sums import in_groups, sum_of_neighbours
 from tilesmith.scheduler.lowering.prefetches import ask_ahead
 from tilesmith.scheduler.lowering.reductions import reduced
@@ -360,6 +360,18 @@ class Evaluator(Evaluation):
             if found is not None:
                 return found
         return load(self.builder, buffer, lanes, e.type, e.name == self.own, at_least, safe)
+
+    def pair(self, first: Expr | None, second: Expr | None, frame: Frame) -> Value | None:
+        """See Evaluation."""
+        if not (isinstance(first, Access) and isinstance(second, Access)) or first.name == self.own:
+            return None
+        buffer = self.sources.buffers.get((first.name, first.component))
+        in_registers = self.streams is not None and first.name in self.streams.dims
+        if (first.name, first.component) != (second.name, second.component) or buffer is None or in_registers:
+            return None
+        a, b = (tuple([self.lane(i, frame).settled for i in e.indices]) for e in (first, second))
+        at_least = 0 if buffer.where == "argument" else self.base_depth
+        return load_pair(self.builder, buffer, a, b, max(at_least, self.builder.guard))
 
     def _clipped(self, buffer: Buffer, lanes: tuple[Lane, ...]) -> tuple[Lane, ...]:
         """Clamped neighbours, those that are nowhere at the end of the buffer that is next."""

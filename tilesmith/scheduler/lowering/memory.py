@@ -17,6 +17,7 @@ from tilesmith.scheduler.ir.loop.ops import (
     EdgeGather,
     Gather,
     Load,
+    LoadPair,
     Lookup,
     MonotoneGather,
     Shuffle,
@@ -24,7 +25,7 @@ from tilesmith.scheduler.ir.loop.ops import (
 )
 from tilesmith.scheduler.ir.loop.program import Scatter, Store
 from tilesmith.scheduler.ir.loop.values import Buffer, Ends, Lane, Neighbours, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, UINT8, UINT16, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, INT32, UINT8, UINT16, ScalarType
 from tilesmith.scheduler.lowering import interleaved_channels
 from tilesmith.scheduler.lowering.access import Access
 from tilesmith.scheduler.lowering.addresses import lane_offsets, named, narrow_offsets, pixel_row_of, row_of, width_of
@@ -57,6 +58,19 @@ def _loaded(b: Builder, access: Access) -> Value:
     if found is None and buffer.channels and not access.safe:
         found = _of_pixels(b, access, moving)
     return _gathered(b, access, moving) if found is None else found
+
+
+def load_pair(
+    b: Builder, buffer: Buffer, first: tuple[Lane, ...], second: tuple[Lane, ...], at_least: int
+) -> Value | None:
+    """Elements of int16 as the halves of an int32, where the second follows the first in memory; None elsewhere."""
+    d = buffer.unit
+    if buffer.type != INT16 or not all(lane.uniform for lane in (*first, *second)) or buffer.ring[d] is not None:
+        return None
+    if second[d].base - first[d].base != const(1) or (*first[:d], *first[d + 1 :]) != (*second[:d], *second[d + 1 :]):
+        return None
+    at = LoadPair(row_of(b, buffer, first), named(b, first[d].base, buffer.dims[d]))
+    return b.define(at, INT32, 1, buffer.stage, at_least=at_least)
 
 
 def _of_pixels(b: Builder, access: Access, moving: frozenset[int]) -> Value | None:

@@ -17,7 +17,7 @@ from tilesmith.scheduler.ir.index import const
 from tilesmith.scheduler.ir.loop import ops
 from tilesmith.scheduler.ir.loop.program import Scatter
 from tilesmith.scheduler.ir.loop.values import Lane, LaneOffset, Value
-from tilesmith.scheduler.ir.pipeline.types import BOOL, INT32, UINT8, ScalarType
+from tilesmith.scheduler.ir.pipeline.types import BOOL, INT16, INT32, UINT8, ScalarType
 
 QUARTER_BYTES = 16
 """Bytes of the quarters of the longest registers, within which instructions permute bytes."""
@@ -114,6 +114,8 @@ def address(o: Operands, r: Value, op: ops.Memory) -> str:
     match op:
         case ops.Load():
             return _load(o, r, op)
+        case ops.LoadPair():
+            return f"{o.function('two', INT16, 1)}({place(op.row, o.symbols.bare(op.at))})"
         case ops.ClampedLoad():
             return _clamped_load(o, r, op)
         case ops.Gather():

@@ -233,6 +233,15 @@ INLINE uint64_t $pair(const $E *at) {
 }
 """
 
+_TWO = """\
+/* An element and its right neighbour, as halves of a number. */
+INLINE int32_t $two(const $E *at) {
+    int32_t found;
+    memcpy(&found, at, sizeof found);
+    return found;
+}
+"""
+
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "permuted": (_PERMUTED, ()),
     "apart": (_APART, ()),
@@ -249,5 +258,6 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "beyond": (_BEYOND, ()),
     "past": (_PAST, ("part", "whole_vector")),
     "pair": (_PAIR, ()),
+    "two": (_TWO, ()),
 }
 """C text and callees by name, in an order in which they can be defined."""

@@ -20,7 +20,7 @@ def row_places(s: Loop, rows: Collection[str]) -> dict[str, Index]:
     loads: dict[str, list[Index]] = {row: [] for row in rows}
     for x in s.body:
         match x:
-            case Define(op=ops.Load(row, at)) if row in loads:
+            case Define(op=ops.Load(row, at) | ops.LoadPair(row, at)) if row in loads:
                 loads[row].append(at)
             case Prefetch(row=asked) if asked in loads:
                 uses[asked] -= 1
@@ -39,7 +39,7 @@ def counted_from(s: Loop, places: Mapping[str, Index]) -> Loop:
 
     def counted(x: Statement) -> Statement:
         match x:
-            case Define(op=ops.Load(row, at) as op) if row in places:
+            case Define(op=(ops.Load(row, at) | ops.LoadPair(row, at)) as op) if row in places:
                 return replace(x, op=replace(op, at=at - places[row]))
             case Prefetch(row=row, index=at) if row in places:
                 return replace(x, index=at - places[row])

@@ -29,6 +29,8 @@ def _elements(o: Operands, r: Value, op: ops.Loads) -> str:
             if r.lanes == 1:
                 return f"{row}[{o.symbols.bare(op.at)}]"
             return f"vload{r.lanes}(0, {row} + {o.symbols.text(op.at)})"
+        case ops.LoadPair():
+            return f"as_int(vload2(0, {row} + {o.symbols.text(op.at)}))"
         case ops.ClampedLoad():
             ends = ", ".join(o.symbols.bare(x) for x in (op.at, op.first, op.last))
             return f"ts_clamped_{types.vector(r.type, r.lanes)}({op.row}, {ends})"

@@ -124,6 +124,8 @@ class Values:
             case ops.Load():
                 found = self.memory.load(r, op.row, self.at(op.at) + np.arange(n))
                 return found if n > 1 else found.reshape(())
+            case ops.LoadPair():
+                return self.memory.load(r, op.row, self.at(op.at) + np.arange(2)).view(np.int32).reshape(())
             case ops.ClampedLoad():
                 at = np.clip(self.at(op.at) + np.arange(n), self.at(op.first), self.at(op.last))
                 return self.memory.load(r, op.row, at)

@@ -224,6 +224,14 @@ class Load:
 
 
 @record(frozen=True, slots=True)
+class LoadPair:
+    """`row[at]` and the element after it, each of 16 bits, as the halves of an int32, the first in the low one."""
+
+    row: Pointer
+    at: Index
+
+
+@record(frozen=True, slots=True)
 class ClampedLoad:
     """Clamped contiguous load: `row[at]` and the elements after it, of which `first` to `last` exist; lanes beyond have
     the nearest of these."""
@@ -352,7 +360,16 @@ class Misalignment:
 
 
 Loads: TypeAlias = (
-    Load | ClampedLoad | Gather | GatherPairs | GatherFours | MonotoneGather | WindowGather | EdgeGather | Lookup
+    Load
+    | LoadPair
+    | ClampedLoad
+    | Gather
+    | GatherPairs
+    | GatherFours
+    | MonotoneGather
+    | WindowGather
+    | EdgeGather
+    | Lookup
 )
 """Operations whose result are elements of a buffer."""
 

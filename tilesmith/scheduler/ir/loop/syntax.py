@@ -47,6 +47,7 @@ FORMATS: dict[type, str] = {
     ops.Lanes: "lanes {at} [{pattern}]",
     # memory
     ops.Load: "load {row}[{at}]",
+    ops.LoadPair: "load_pair {row}[{at}]",
     ops.ClampedLoad: "clamped_load {row}[{at}] from {first} to {last}",
     ops.Gather: "gather {row}[{offsets}] {narrow?}",
     ops.GatherPairs: "gather_pairs {row}[{offsets}] half {half} {narrow?}",

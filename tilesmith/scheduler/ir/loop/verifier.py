@@ -420,6 +420,9 @@ def _operation(r: Value, op: ops.Operation, scope: _Scope, place: Place) -> None
             _require(r.type.is_integer and len(op.pattern) == lanes, place, "there is one number a lane")
         case ops.Load():
             _element(r, op.row, scope, place)
+        case ops.LoadPair():
+            _element(replace(r, type=INT16), op.row, scope, place)
+            _require((r.type, lanes) == (INT32, 1), place, "two elements of int16 are one int32")
         case ops.ClampedLoad():
             _element(r, op.row, scope, place)
             _require(lanes > 1, place, "what is clamped is a vector")
