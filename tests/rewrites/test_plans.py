@@ -62,6 +62,7 @@ def test_an_observer_sees_every_pass() -> None:
         "tabulate-weights",
         "narrow-integers",
         "pair-terms",
+        "widen-factors",
         "interleave-channels",
         "split-separable",
         "fuse-outputs",

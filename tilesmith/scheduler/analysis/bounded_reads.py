@@ -42,10 +42,10 @@ def bounded_reads(stage: Stage, operand: Input | Stage, dim: str) -> Mapping[Exp
 
     def collect(e: Expr) -> None:
         if isinstance(e, Access) and e in places:
-            found[e] = _read(e, places[e], operand.dims)
+            found[e] = _bounded(e, places[e], operand.dims)
             return
         if isinstance(e, Select) and isinstance(e.if_true, Access) and e.if_true in places:
-            whole = _read(e, places[e.if_true], operand.dims)
+            whole = _bounded(e, places[e.if_true], operand.dims)
             if whole is not None:
                 found[e] = whole
                 return
@@ -58,8 +58,13 @@ def bounded_reads(stage: Stage, operand: Input | Stage, dim: str) -> Mapping[Exp
     return known if len(known) == len(found) and len({read.value for read in known.values()}) == 1 else {}
 
 
-def _read(e: Expr, point: tuple[Expr, ...], dims: tuple[str, ...]) -> BoundedRead | None:
-    """`e` as a function of the point at which it reads; None where it depends on more than that."""
+def bounded_read(e: Expr, access: Access, dims: tuple[str, ...]) -> BoundedRead | None:
+    """The function of a place that an expression is, made of the element there and of what is the same everywhere; the
+    place may be beyond the edges. None of one that depends on more. `dims` are those of what is read."""
+    return _bounded(e, tuple(map(before_clamp, access.indices)), dims)
+
+
+def _bounded(e: Expr, point: tuple[Expr, ...], dims: tuple[str, ...]) -> BoundedRead | None:
     moving = [(i, d) for i, d in zip(point, dims, strict=True) if any(isinstance(n, Var) for n in walk(i))]
     dim_of = {i: Var(d) for i, d in moving if i.type == INT32}
     return None if len(dim_of) < len(moving) or not _said(e, dim_of) else BoundedRead(_at(e, dim_of), point)

@@ -44,6 +44,7 @@ from tilesmith.scheduler.rewrites.specialize_scans import specialised
 from tilesmith.scheduler.rewrites.split_separable import separated
 from tilesmith.scheduler.rewrites.symmetric_pairs import halved
 from tilesmith.scheduler.rewrites.tabulate_weights import tabulated
+from tilesmith.scheduler.rewrites.widen_factors import with_wide_factors
 
 SAID = "the schedule says so"
 
@@ -267,6 +268,13 @@ NORMALIZATION = (
         "contractions of 16 bits have two products an iteration",
         "machines multiply and add two by one instruction",
         lambda p, _: _by_stage(p, with_paired_terms),
+    ),
+    _pass(
+        "widen-factors",
+        "factors of contractions of 16 bits as they were written; these have two products an iteration",
+        "those that all lanes share, and are made of one element, are elements of 16 bits of a stage",
+        "two that are neighbours in memory are one load, and what they are made of is made once",
+        lambda p, schedule: _where_named(p, with_wide_factors(p), schedule),
     ),
     _pass(
         "interleave-channels",

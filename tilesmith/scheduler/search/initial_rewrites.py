@@ -20,6 +20,7 @@ _TOLD = {
     "tabulate-weights": "what takes functions of few loops, and no data, is a table",
     "narrow-integers": "integers have the bits that their values need",
     "pair-terms": "long sums of products of 16 bits have two an iteration",
+    "widen-factors": "what all lanes multiply by has 16 bits, two of which are one load",
     "interleave-channels": "channels lie side by side, as those of the images around",
 }
 """By rule what is told of it, before the stages that changed, or the new ones where there are."""
