@@ -50,7 +50,7 @@ from tilesmith.scheduler.ir.pipeline.expressions import (
 )
 from tilesmith.scheduler.ir.pipeline.integer_functions import written_out
 from tilesmith.scheduler.ir.pipeline.pipeline import Stage, Update
-from tilesmith.scheduler.ir.pipeline.types import INT32
+from tilesmith.scheduler.ir.pipeline.types import INT16, INT32
 
 MOST_PLACES = 64
 """Places, by the remainders of theirs that a condition follows from, that are tried."""
@@ -390,7 +390,7 @@ class _Counting:
         self, e: Expr, n: float, executions: _Times, moving: Collection[int]
     ) -> Sequence[tuple[Expr, _Times]] | None:
         """Parts of what is executed otherwise than as the operation that it is; None of all else, which is counted."""
-        products = _sum_of_products(e, moving, n, self.counts)
+        products = _sum_of_products(e, moving, n, self.counts, self.on_loads)
         if products:
             return [(part, executions) for part in products]
         if isinstance(e, Select) and id(e.condition) not in moving:
@@ -452,9 +452,12 @@ def _tally_groups(e: Reduce, r: RVar, n: float, counts: Tally) -> tuple[Expr, ..
     return term.args if isinstance(term, Call) and is_difference(term, group) else (term,)
 
 
-def _sum_of_products(e: Expr, moving: Collection[int], n: float, counts: Tally) -> list[Expr]:
+def _sum_of_products(
+    e: Expr, moving: Collection[int], n: float, counts: Tally, on_loads: dict[str, Tally]
+) -> list[Expr]:
     """The terms of a sum that multiplies 16 bits in 32 and adds up by one instruction. That is counted for each two
-    products, and a vector put together of two for each of their factors that differs along the row."""
+    products, and a vector put together of two for each of their factors that differs along the row: once for what is
+    loaded once."""
     if not (isinstance(e, Binary) and e.op == "+" and e.type == INT32):
         return []
     found = [(t, short_factors(t)) for t in terms(e)]
@@ -464,13 +467,18 @@ def _sum_of_products(e: Expr, moving: Collection[int], n: float, counts: Tally) 
     others = [t for t, parts in found if len(parts) < 2 or id(t) not in moving]
     factors = [p for parts in products for p in parts]
     pairs = (len(products) + 1) // 2
-    amounts = {
-        ("i16", "multiply"): 2 * pairs,
-        ("i32", "convert"): sum(id(p) in moving for p in factors) / 2,
-        ("i32", "add"): pairs + len(others) - 1,
-    }
-    for key, amount in amounts.items():
-        counts[key] = counts.get(key, 0) + n * amount
+    tally(INT16, "multiply", 2 * n * pairs, counts)
+    tally(INT32, "add", n * (pairs + len(others) - 1), counts)
+    for p in factors:
+        if id(p) in moving:
+            tally(INT32, "convert", n / 2, counts)
+            less = isinstance(p, Binary) and not any(isinstance(part, Access | Var) for part in walk(p.right))
+            producer = _loaded_of(p.left if isinstance(p, Binary) and less else p)
+            if producer is not None:
+                of_load = on_loads.setdefault(producer, {})
+                tally(INT32, "convert", n / 2, of_load)
+                if less:  # a zero point, say
+                    add_executed(p, n, of_load)
     return [*factors, *others]
 
 
