@@ -102,7 +102,7 @@ OF = {
         scheduler/features/pipeline/merged_reads: SHORT_ROW
         scheduler/features/pipeline/reads: MOST_OFFSETS
         scheduler/features/pipeline/streaming_stores: MOST_OF_LINE HELD MOST_ROWS
-        scheduler/features/groups/unroll_and_jam: ROWS_TOGETHER
+        scheduler/features/groups/unroll_and_jam: ROWS_TOGETHER MOST_TOGETHER
         scheduler/loop_passes/choice_unswitching: MOST_LOOPS MOST_KEPT
         scheduler/loop_passes/held_sums: LONG TOGETHER
         scheduler/loop_passes/index_names: _LINE _NAME

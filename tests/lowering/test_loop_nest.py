@@ -97,6 +97,19 @@ def test_every_point_is_visited_and_no_other(x0: int, x1: int, vector: Vector | 
         assert vector is not None or found.max() <= 1
 
 
+@pytest.mark.parametrize("of", [1, 2, 4])
+@pytest.mark.parametrize(("y0", "y1"), [(0, 0), (0, 3), (1, 4), (3, 6), (0, 8), (1, 8), (2, 1)])
+def test_blocks_begin_at_multiples(y0: int, y1: int, of: int) -> None:
+    """Points before the first block and after the last are visited one by one; so are those of a tile that begins
+    elsewhere."""
+    aligned = {} if of == 1 else {"y": of}
+    for nest in (box(blocks={"y": 4}, aligned=aligned), box(unroll={"y": (None, 4)}, aligned=aligned)):
+        found = visits(nest, x0=-5, x1=20, y0=y0, y1=y1)
+        assert (found > 0).tolist() == (expected(-5, 20, y0, y1) > 0).tolist()
+        once = visits(replace(nest, once=True), x0=-5, x1=20, y0=y0, y1=y1)
+        assert once.tolist() == expected(-5, 20, y0, y1).tolist()
+
+
 @pytest.mark.parametrize(("x0", "x1"), ENDS)
 def test_where_no_point_may_be_visited_twice_none_is(x0: int, x1: int) -> None:
     found = visits(box(once=True), x0=x0, x1=x1, y0=1, y1=2)

@@ -80,6 +80,44 @@ def test_rows_whose_windows_overlap_are_computed_together(value: str, steps: int
     np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
 
 
+@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("tile", [8, 16])
+def test_rows_of_blocks_that_are_read_whole_share_their_loads(tile: int, first: int) -> None:
+    """A block of eight rows is loaded once for all of them, and each of these is one of the choices. Rows from another
+    place on are right, too."""
+    rows = " + ".join(f"half(x, y // 8 * 8 + {k})" for k in range(8))
+    choices = ", ".join(f"half(x, y // 8 * 8 + {k}) * {k}.5 + {rows}" for k in range(8))
+    document = {
+        "format": 1,
+        "name": "blocks",
+        "inputs": [{"name": "a", "type": "float32", "dims": ["x", "y"]}],
+        "stages": [
+            {"name": "half", "dims": ["x", "y"], "value": "a(x, y) * 0.5"},
+            {"name": "block", "dims": ["x", "y"], "value": f"mux(y % 8, {choices})"},
+            {"name": "out", "dims": ["x", "y"], "value": "block(x, y) + block(x + 1, y)"},
+        ],
+        "outputs": ["out"],
+        "estimates": {"out": [[0, 64], [0, 48]]},
+    }
+    pipeline = load(document)
+    tiled = {"order": ("x", "y"), "vector": Vector("x", 8)}
+    members = tuple(Placement(s, "y.outer", "y.outer", **tiled) for s in ("half", "block"))
+    loops = ("x.inner", "y.inner", "y.outer")
+    group = Group("out", loops, (Tile("y", tile),), "y.outer", Vector("x", 8), (), members)
+    schedule = Schedule("blocks", "by hand", (group,))
+    check(rewrite(pipeline, schedule))
+    source = source_of(pipeline, schedule, machine(vector_bytes=32))
+    together = source.code.split("/* block: computed")[1].split("int64_t xv_")[1].split("for (")[0]
+    together = together.split("\n", 1)[1]
+    assert len(re.findall(r"LOAD\(f32x8, half_\d+ ", together)) == 8
+    assert "?" not in together
+    a = np.random.default_rng(1).random((64, 70)).astype(np.float32)
+    inputs, regions = {"a": Image(a, (0, 0))}, {"out": ((0, 61), (first, 29))}
+    status, got = call(build(source, vector_bytes=32), source, pipeline, inputs, {}, regions)
+    assert status == 0
+    np.testing.assert_allclose(got["out"][0], interpret(pipeline, inputs, {}, regions)["out"][0], rtol=1e-5)
+
+
 @pytest.mark.parametrize("divisor", ["1.0", "total(x, y, 3)"])
 def test_sums_of_channels_are_taken_term_by_term(divisor: str) -> None:
     """A weight is loaded once for a term of each channel, and not kept until the next channel's sum: also where one

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from math import gcd, inf, lcm
 from typing import NamedTuple
 
+from tilesmith.scheduler.analysis.stage_graph import parts
 from tilesmith.scheduler.ir.memo import once
 from tilesmith.scheduler.ir.pipeline.expressions import (
     Access,
@@ -61,6 +62,25 @@ def steps_of(index: Expr, dim: str) -> Steps | None:
         case Cast() if index.type.is_integer and index.operand.type.is_integer:
             return steps_of(index.operand, dim)
     return None
+
+
+@once
+def _known_blocks(stage: Stage) -> dict[str, int]:
+    return {}
+
+
+def block_points(stage: Stage, dim: str) -> int:
+    """The points along a dim of the blocks that a stage reads, as `f(x // 8)` and `g(x % 8)` do: points that begin with
+    one are known to share what they read. 1 where there are no blocks."""
+    known = _known_blocks(stage)
+    if dim not in known:
+        sizes = {
+            int(e.right.value)
+            for e in parts(stage, Binary)
+            if e.op in ("//", "%") and isinstance(e.right, Const) and e.type == INT32 and dim in variables_of(e.left)
+        }
+        known[dim] = lcm(*sizes) if min(sizes, default=0) > 0 else 1
+    return known[dim]
 
 
 @once

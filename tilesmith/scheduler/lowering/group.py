@@ -15,7 +15,7 @@ from tilesmith.scheduler.analysis.accesses import accesses
 from tilesmith.scheduler.analysis.bounds_inference import Box, box_hull, footprint, reads, settled_box, variables
 from tilesmith.scheduler.analysis.dependence import pure_dims
 from tilesmith.scheduler.features.groups.register_tiles import shares_loads
-from tilesmith.scheduler.features.groups.unroll_and_jam import ROWS_TOGETHER, overlaps
+from tilesmith.scheduler.features.groups.unroll_and_jam import ROWS_TOGETHER, blocks_together, overlaps
 from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.ir.index import Changes, Index, change, const, maximum, minimum, sym
 from tilesmith.scheduler.ir.loop.computations import BlockedDim, Compute, DimRange
@@ -329,8 +329,10 @@ class GroupLowering(OpenGroup):
             if long and self.plan.expected(stage.name, d)[1] >= 2 * sums:
                 if shares_loads(stage, d, along, self.inlined):
                     return {d: sums}
-            elif not long and overlaps(stage, d, along) and self._rows(span, at) >= ROWS_TOGETHER:
-                return {d: ROWS_TOGETHER}
+            elif not long and overlaps(stage, d, along):
+                rows, points = self._rows(span, at), blocks_together(stage, d)
+                if rows >= ROWS_TOGETHER:
+                    return {d: points if rows >= points else ROWS_TOGETHER}
         return {}
 
     def _rows(self, span: Span, at: int) -> int:

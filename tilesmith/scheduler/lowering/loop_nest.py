@@ -24,7 +24,7 @@ from tilesmith.scheduler.lowering.residue_splitting import by_remainder
 from tilesmith.scheduler.lowering.row_room import stays_in_room
 from tilesmith.scheduler.lowering.streaming_stores import beyond
 from tilesmith.scheduler.lowering.transposed_reads import TransposedReads
-from tilesmith.scheduler.lowering.unrolled_dims import flat_parts, iterations, written_out
+from tilesmith.scheduler.lowering.unrolled_dims import flat_parts, in_blocks, iterations, written_out
 
 WORTH_A_CALL = 20
 """Statements of the scalars of rows shorter than a vector from which on they stand apart."""
@@ -45,7 +45,7 @@ def run(b: Builder, sources: Sources, nest: Nest) -> None:
     if known is None:
         _tried(b, sources, looped)
         return
-    fixed, asked = known
+    fixed, asked = in_blocks(b, known, nest.aligned)
     unrolled_nest = replace(nest, unroll={d: nest.unroll[d] for d in fixed}, bounds={**nest.bounds, **fixed})
     if not asked:
         _tried(b, sources, unrolled_nest)
@@ -181,6 +181,9 @@ def _open(o: _OpenNest, dim: str, inside: Callable[[Envs], None]) -> None:
     if size > 1 and nest.transposed and not parallel:
         _whole_blocks(b, dim, lo, hi, size, envs, inside)
         return
+    if size > 1 and dim in nest.aligned:
+        _aligned_blocks(b, dim, lo, hi, (size, nest.aligned[dim]), envs, inside, parallel)
+        return
     if size > 1:
         whole = divide(hi - lo + 1, size).scaled(size)
         _loop(b, dim, lo, lo + whole - 1, size, envs, inside, parallel)
@@ -212,6 +215,34 @@ def _whole_blocks(
     with b.condition() as alone:
         _loop(b, dim, lo, hi, 1, envs, inside, False)
     b.emit(If((hi - lo - (size - 1),), tuple(blocks), None, (Apart(tuple(alone), seldom=True),)))
+
+
+def _aligned_blocks(
+    b: Builder,
+    dim: str,
+    lo: Index,
+    hi: Index,
+    sizes: tuple[int, int],
+    envs: Envs,
+    inside: Callable[[Envs], None],
+    parallel: bool,
+) -> None:
+    """The loop over blocks of so many points that begin at multiples of a number, and one over the points before and
+    after these."""
+    size, of = sizes
+    first = b.let(divide(lo + (of - 1), of), f"{dim}_first")
+    count = b.let(maximum(divide(hi + 1 - first.scaled(of), size), const(0)), f"{dim}_blocks").scaled(size // of)
+    with b.scope() as body:
+        var = b.fresh(f"{dim}_block")
+        at = b.declare(var).scaled(of)
+        inside([{**env, dim: Lane(at + k)} for k in range(size) for env in envs])
+    b.emit(Loop(var, first, first + count - 1, const(size // of), tuple(body), parallel=parallel))
+    with b.scope() as body:
+        var = b.fresh(dim)
+        at = b.declare(var, ends=(lo, hi), step=1)
+        inside([{**env, dim: Lane(at)} for env in envs])
+    skip = (first.scaled(of), (first + count).scaled(of))
+    b.emit(Loop(var, lo, hi, const(1), tuple(body), skip=skip))
 
 
 def _loop(

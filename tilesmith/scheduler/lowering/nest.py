@@ -37,7 +37,8 @@ class Nest:
     `estimate` gives an index at the estimates. `exact`: every lane clamps on its own. `back`: rows follow each other
     towards the beginning of memory, and so do their vectors: what fetches ahead follows addresses that go one way.
     `transposed`: what points of the blocks read across rows of memory is. `flat`: the dim of channels, if rows are flat
-    (see `analysis.flat_rows`): where it is unrolled, vectors are of all elements of the row.
+    (see `analysis.flat_rows`): where it is unrolled, vectors are of all elements of the row. What is written out
+    of dims that are `aligned` begins with a block of so many points that the body reads.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Nest:
     back: bool = False
     transposed: bool = False
     flat: str | None = None
+    aligned: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def flattened(self) -> bool:

@@ -14,6 +14,7 @@ from tilesmith.scheduler.analysis.bounds_inference import Box
 from tilesmith.scheduler.analysis.dead_points import Half, halves
 from tilesmith.scheduler.analysis.dependence import default_order
 from tilesmith.scheduler.analysis.flat_rows import is_flat
+from tilesmith.scheduler.analysis.periodic_indices import block_points
 from tilesmith.scheduler.features.operations.reduction_loops import has_long_reduction
 from tilesmith.scheduler.ir.index import Index
 from tilesmith.scheduler.ir.loop.builder import Builder
@@ -34,7 +35,7 @@ from tilesmith.scheduler.lowering.row_room import begins_rows
 from tilesmith.scheduler.lowering.term_rows import TermRows, rows_of_terms
 from tilesmith.scheduler.lowering.transposed_reads import transposed_dims
 from tilesmith.scheduler.lowering.unit import LoweringUnit
-from tilesmith.scheduler.lowering.unrolled_dims import written_out
+from tilesmith.scheduler.lowering.unrolled_dims import in_blocks, written_out
 from tilesmith.scheduler.lowering.updates import StagePasses, left_to_values, run_passes
 
 
@@ -132,6 +133,7 @@ class _Rows:
             register=b.register_lanes(s.buffers[0].type) if long else 0,
             flat=_flat_channels(stage, s, sources.inlined, sources.buffers),
             transposed=bool(s.vector and blocks.keys() & transposed_dims(stage, s.vector.dim, *across).keys()),
+            aligned=self._blocks(stage, _tiles(s.unroll) | blocks),
         )
         box = tuple(x.ends for x in s.box)
 
@@ -145,6 +147,13 @@ class _Rows:
         loops = s.updates or tuple(UpdateLoops(default_order(stage, update)) for update in stage.updates)
         machine = self.platform.l2_bytes, self.platform.threads, self.platform.threads_wait
         run_passes(b, sources, StagePasses(stage, s.buffers, loops, fill, expected, estimate, *machine), box)
+
+    def _blocks(self, stage: Stage, points: Mapping[str, int]) -> dict[str, int]:
+        """The points of the blocks that a stage reads, by the dim of which so many points are computed together, where
+        these are whole blocks, as a rule: the stage begins with one at the estimates."""
+        sizes = {d: block_points(stage, d) for d in points}
+        first = {d: self.estimates.value(lo) for d, (lo, _) in zip(stage.dims, self.boxes[stage.name], strict=True)}
+        return {d: n for d, n in sizes.items() if n > 1 and points[d] % n == 0 and first[d] % n == 0}
 
     def _are_late(self, t: TermRows, sources: Sources) -> bool:
         """True if nothing fetches ahead the rows of an image, or of a stage at root, that a reduction comes to."""
@@ -184,26 +193,32 @@ class _Rows:
         unroll = _unroll(s.unroll)
         waiting = [fused.box[d] for d in s.waiting if d in fused.box and fused.box[d][0] != fused.box[d][1]]
         if not waiting:
-            self._output_row(sources, fused, unroll)
+            self._output_row(sources, fused, unroll, _tiles(s.unroll))
             return
         box = {d: (hi, hi) if (lo, hi) in waiting else (lo, hi) for d, (lo, hi) in fused.box.items()}
         # rows ahead of the first that is due are left behind
         due = {name: (ring, tuple(_last_row(ring, fused.moving[name]))) for name, (ring, _) in fused.rings.items()}
         with b.scope() as whole:
-            self._output_row(sources, replace(fused, box=box, rings=due), unroll)
+            self._output_row(sources, replace(fused, box=box, rings=due), unroll, _tiles(s.unroll))
         with b.scope() as filling:
             if fused.rings:
                 fused_row(b, sources, replace(fused, box=box, emit_output=False))
         b.emit(If(tuple(hi - lo for lo, hi in waiting), tuple(whole), None, tuple(filling)))
 
-    def _output_row(self, sources: Sources, fused: RowLoop, unroll: Mapping[str, tuple[int | None, int]]) -> None:
+    def _output_row(
+        self,
+        sources: Sources,
+        fused: RowLoop,
+        unroll: Mapping[str, tuple[int | None, int]],
+        tiles: Mapping[str, int],
+    ) -> None:
         """The row, its dims to unroll written out where they have the extents expected, else as loops."""
         b = self.builder
         known = written_out(fused.box, unroll)
         if known is None:
             fused_row(b, sources, fused)
             return
-        fixed, asked = known
+        fixed, asked = in_blocks(b, known, self._blocks(fused.output, tiles))
         unrolled = replace(fused, box={**fused.box, **fixed}, unroll=frozenset(fixed))
         if not asked:
             fused_row(b, sources, unrolled)
@@ -227,6 +242,11 @@ def _flat_channels(
 
 def _unroll(dims: tuple[UnrolledDim, ...]) -> dict[str, tuple[int | None, int]]:
     return {x.dim: (x.start, x.extent) for x in dims}
+
+
+def _tiles(dims: tuple[UnrolledDim, ...]) -> dict[str, int]:
+    """The dims to unroll that begin anywhere, with their points."""
+    return {x.dim: x.extent for x in dims if x.start is None}
 
 
 def _last_row(box: Box, moving: int) -> list[Index]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tilesmith.scheduler.analysis.bounds_inference import Interval
-from tilesmith.scheduler.ir.index import Index, const
+from tilesmith.scheduler.ir.index import Index, const, divide
+from tilesmith.scheduler.ir.loop.builder import Builder
 from tilesmith.scheduler.ir.loop.values import Lane
 
 
@@ -44,3 +45,18 @@ def flat_parts(env: Mapping[str, Lane], place: str, channel: str, channels: Inte
         found = [divmod(n, count) for n in range(part * lanes, (part + 1) * lanes)]
         places, own = zip(*found, strict=True)
         yield {**env, place: Lane(base, places), channel: Lane(channels[0], own)}
+
+
+def in_blocks(
+    b: Builder, known: tuple[dict[str, Interval], tuple[Index, ...]], blocks: Mapping[str, int]
+) -> tuple[dict[str, Interval], tuple[Index, ...]]:
+    """The bounds and conditions of `written_out`, of dims that begin with one of the `blocks` that the stage reads: its
+    points are then known to share these. That they do so is asked, too."""
+    fixed, asked = dict(known[0]), known[1]
+    for d in [d for d in fixed if d in blocks]:
+        lo, hi = fixed[d]
+        if lo.is_const:
+            continue
+        first = b.let(divide(lo, blocks[d]), f"{d}_block").scaled(blocks[d])
+        fixed[d], asked = (first, first + (hi - lo)), (*asked, first - lo)
+    return fixed, asked

@@ -8,6 +8,7 @@ from functools import reduce
 
 from tilesmith.scheduler.analysis.access_functions import Span, hull
 from tilesmith.scheduler.analysis.accesses import accesses
+from tilesmith.scheduler.analysis.periodic_indices import block_points
 from tilesmith.scheduler.features.groups.fusion_group import FEW, Members
 from tilesmith.scheduler.features.groups.register_tiles import sums_together
 from tilesmith.scheduler.ir.memo import once
@@ -16,6 +17,8 @@ from tilesmith.scheduler.ir.schedule.schedule import dim_of, inner
 
 ROWS_TOGETHER = 4
 """Rows whose windows overlap: of seven rows each, four together load ten instead of 28."""
+MOST_TOGETHER = 8
+"""Rows of a block that read the same rows: those of a transform of blocks."""
 
 
 def points_together(
@@ -48,6 +51,12 @@ def rows_together(members: Members, loops: Sequence[str], computed: Mapping[str,
                 found[name] = {dim: ROWS_TOGETHER}
                 break
     return found
+
+
+def blocks_together(stage: Stage, dim: str) -> int:
+    """Rows of a stage that are done together where there are so many: the blocks that it reads, if they are larger."""
+    size = block_points(stage, dim)
+    return size if ROWS_TOGETHER < size <= MOST_TOGETHER else ROWS_TOGETHER
 
 
 def overlaps(stage: Stage, dim: str, along: str) -> bool:
