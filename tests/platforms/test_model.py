@@ -82,6 +82,8 @@ def test_vectors_follow_from_registers_and_instructions(document: dict[str, Any]
     assert found(wide) == (256, 12, 64, True)
     assert found(wide | {"core": given}) == (128, 6, 0, True)
     assert found({"vector_bytes": 16, "core": {"instructions": {"pairwise_products": True}}}) == (64, 4, 0, True)
+    assert found({"vector_bytes": 16}) == (64, 4, 0, True)
+    assert found({"vector_bytes": 16, "triple": "aarch64-linux-gnu"}) == (64, 4, 0, False)
     assert found({"vector_bytes": 0, "vector_registers": 0}) == (64, 0, 0, False)
 
 

@@ -60,7 +60,9 @@ TABLE_ENTRIES, LEAST_TABLE_ENTRIES = 128, 16
 """Elements of a table of bytes that such an instruction picks from: of two of the longest registers, and of any one."""
 PAIRWISE_BYTES = 32
 """Bytes of the smallest registers of which neighbours are multiplied and added at once: machines with smaller ones
-widen as they multiply."""
+widen as they multiply, ..."""
+SSE2_BYTES = 16
+"""... but those of x86, where the smallest are those of SSE2."""
 ELEMENTS_BYTES = 64
 """Bytes of the smallest registers for which instructions take an element of memory for all lanes."""
 
@@ -102,15 +104,15 @@ class VectorUnit:
         return self.registers_per_value * self.vector_bytes
 
 
-def vector_unit(register_bytes: int, registers: int, core: Core) -> VectorUnit:
-    """The vector unit of a machine with so many registers. A vector that is carried is in two of them, as the one that
-    follows it is loaded meanwhile."""
+def vector_unit(register_bytes: int, registers: int, core: Core, pairwise_bytes: int = PAIRWISE_BYTES) -> VectorUnit:
+    """The vector unit of a machine with so many registers, those of `pairwise_bytes` with products of pairs. A vector
+    that is carried is in two of them, as the one that follows it is loaded meanwhile."""
     given = core.instructions
     lookup, products = given.table_lookup_bytes, given.pairwise_products
     return VectorUnit(
         register_bytes,
         register_bytes * (register_bytes >= TABLE_LOOKUP_BYTES) if lookup is None else lookup,
-        register_bytes >= PAIRWISE_BYTES if products is None else products,
+        register_bytes >= pairwise_bytes if products is None else products,
         max(0, registers - core.registers.working) // 2,
         core.registers.per_value,
         given.narrowest_bytes,

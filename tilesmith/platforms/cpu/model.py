@@ -9,6 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from tilesmith.platforms.base import (
     NO_SOURCES,
+    PAIRWISE_BYTES,
+    SSE2_BYTES,
     Cache,
     Count,
     Platform,
@@ -22,6 +24,7 @@ from tilesmith.platforms.base import (
     vector_unit,
 )
 from tilesmith.platforms.core import ORDINARY, Core
+from tilesmith.platforms.cpu.isa import X86
 from tilesmith.platforms.ecm import EcmParameters, derived
 from tilesmith.platforms.errors import PlatformError, PlatformProblem
 from tilesmith.platforms.toolchain import Compiler
@@ -120,7 +123,8 @@ class CpuPlatform(PlatformDocument):
     @property
     def vector_unit(self) -> VectorUnit:
         """Registers, and the instructions that there are on them."""
-        return vector_unit(self.vector_bytes, self.vector_registers, self.core)
+        pairwise_bytes = SSE2_BYTES if self.architecture in X86 else PAIRWISE_BYTES
+        return vector_unit(self.vector_bytes, self.vector_registers, self.core, pairwise_bytes)
 
     @property
     def streaming_stores(self) -> bool:
