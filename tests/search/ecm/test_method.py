@@ -180,6 +180,27 @@ def test_what_the_last_level_has_is_asked_for_unless_that_takes_longer(factor: f
     assert any(g.prefetch for g in groups) == asks
 
 
+@pytest.mark.parametrize(("factor", "asks"), [(1.0, True), (1.3, False)])
+@pytest.mark.parametrize(("name", "machine_name"), [("median_of_frames", "i7-6700"), ("frame_difference", "epyc-9655")])
+def test_rows_that_hardware_brings_as_well_are_not_asked_for(
+    name: str, machine_name: str, factor: float, asks: bool
+) -> None:
+    """Five images side by side; and 12 MB that are read in order, in a level of 32."""
+    here = _asking(factor, machine_name)
+    groups = autoschedule(pipeline_of(name), here, SearchOptions("default")).schedule.groups
+    assert any(g.prefetch for g in groups) == asks
+
+
+@pytest.mark.parametrize(("name", "asks"), [("opening", False), ("max_pool", True)])
+def test_what_the_last_level_may_have_is_asked_for_where_it_is_not_read_in_order(name: str, asks: bool) -> None:
+    """15 MB in a level of 48, element after element and every other one."""
+    here = _asking(1.3, "epyc-9655")
+    *inner, last = here.caches
+    here = here.model_copy(update={"caches": (*inner, last.model_copy(update={"size_bytes": 48 << 20}))})
+    groups = autoschedule(pipeline_of(name), here, SearchOptions("default")).schedule.groups
+    assert any(g.prefetch for g in groups) == asks
+
+
 def test_nothing_is_written_past_the_caches_where_copies_do_not_gain_by_it() -> None:
     """Streaming stores save in the caches what is part of the time of a copy."""
     assert not any(g.stream for g in _groups_of_sizes(streaming_store_factor=2.0, write_allocate_factor=2.0))

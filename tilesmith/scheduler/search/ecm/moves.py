@@ -75,19 +75,36 @@ def refined(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Siz
 def past_caches(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> Iterator[GroupCandidate]:
     """The plan with software prefetch, and with streaming stores of its output, which it must not have for less than a
     model can tell: whoever reads it next waits for memory."""
-    shape, sizes = sized.shape, sized.sizes
-    if _vector(pricing, members, shape) is None:
+    if _vector(pricing, members, sized.shape) is None:
         return
-    if whole_rows(pricing, plan, sized) and not _found_near(pricing, members):
-        ahead = replace(shape, prefetch=ahead_bytes(pricing.platform, _rows_at_once(plan)))
-        tried = pricing.priced(plan.segment, members, ahead, sizes, plan.kind)
-        yield tried
-        if tried.total < plan.total:
-            plan, shape = tried, ahead
-    if _streams(pricing, members, shape):
-        tried = pricing.priced(plan.segment, members, replace(shape, stream=True), sizes, plan.kind)
-        if not plan.total * PARAMS.pays <= tried.total < plan.total:
-            yield tried
+    asking, gains = _asking(pricing, plan, members, sized), _gains(pricing, plan)
+    if asking is not None and gains:
+        yield asking
+    best = plan if asking is None else min(plan, asking, key=lambda p: p.total)
+    shape = sized.shape if best.sized is None else best.sized.shape
+    if not _streams(pricing, members, shape):
+        return
+    past = pricing.priced(plan.segment, members, replace(shape, stream=True), sized.sizes, plan.kind)
+    if best.total * PARAMS.pays <= past.total and (past.total < best.total or not gains):
+        return
+    if shape.prefetch and not _gains(pricing, past):
+        past = pricing.priced(plan.segment, members, replace(sized.shape, stream=True), sized.sizes, plan.kind)
+    yield past
+
+
+def _asking(pricing: Pricing, plan: GroupCandidate, members: Members, sized: Sized) -> GroupCandidate | None:
+    """The plan with software prefetch; None where that asks for what is another tile's, or for what hardware brings
+    from the last level."""
+    if not whole_rows(pricing, plan, sized) or (_hindered(pricing) and _found_near(pricing, members)):
+        return None
+    ahead = replace(sized.shape, prefetch=ahead_bytes(pricing.platform, _rows_at_once(plan)))
+    return pricing.priced(plan.segment, members, ahead, sized.sizes, plan.kind)
+
+
+def _gains(pricing: Pricing, plan: GroupCandidate) -> bool:
+    """False if requests come in the way of hardware and the plan walks along many rows, which hardware follows. Those
+    that it stores past the caches are none of these."""
+    return not (_hindered(pricing) and PARAMS.asked_rows < _rows_at_once(plan) <= pricing.platform.core.prefetch.rows)
 
 
 def rows_side_by_side(
@@ -252,14 +269,29 @@ def _leaves_caches(pricing: Pricing, members: Members) -> bool:
     )
 
 
+def _hindered(pricing: Pricing) -> bool:
+    """True if requests come in the way of prefetchers of hardware."""
+    return pricing.platform.core.prefetch.asked_rows_factor > 1.0
+
+
 def _found_near(pricing: Pricing, members: Members) -> bool:
-    """True if the last level surely has from call to call what the group reads, whatever others have of that, and
-    requests come in the way of hardware, which brings it from there by itself."""
+    """True if the last level surely has from call to call what the group reads, whatever others have of that, so that
+    hardware brings it from there by itself; or probably, of rows that it follows best."""
     platform = pricing.platform
-    shared = platform.caches[-1].shared_by_threads > 1
-    kept = PARAMS.left_of_shared_cache if shared else PARAMS.stays_share_of_last_level
-    hindered = platform.core.prefetch.asked_rows_factor > 1.0
-    return hindered and circulating_bytes(members) <= platform.llc_bytes * kept
+    if platform.caches[-1].shared_by_threads == 1:
+        kept = PARAMS.stays_share_of_last_level
+    elif _read_in_order(members):
+        kept = PARAMS.found_share_of_shared_cache
+    else:
+        kept = PARAMS.left_of_shared_cache
+    return circulating_bytes(members) <= platform.llc_bytes * kept
+
+
+def _read_in_order(members: Members) -> bool:
+    """True if no row from outside of the group is read backwards, or but for some of its elements."""
+    stages = members.facts.stages
+    reads = (r for name in members.names for r in stages[name].reads if not members.is_local(r.producer))
+    return all(0 <= s.rate <= 1 for r in reads for s in r.spans if s.known)
 
 
 def ahead_bytes(platform: Platform, rows: float = 0.0) -> int:
