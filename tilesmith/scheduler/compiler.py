@@ -30,7 +30,7 @@ from tilesmith.scheduler.search.constraints import document as constraints_docum
 from tilesmith.scheduler.search.constraints.constraints import FREE, Fixed
 from tilesmith.scheduler.search.written import priced
 
-SCHEDULER_VERSION = "49"
+SCHEDULER_VERSION = "50"
 """Part of every key: raised when the same question gets another answer."""
 
 

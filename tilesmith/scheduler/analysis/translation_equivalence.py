@@ -86,7 +86,7 @@ def _shifts(e: Access, dims: Collection[str]) -> Placed | None:
 
 
 class Looked:
-    """What was found in expressions, which live as long as this, by the identity of their parts: the `places` of the
+    """Findings about expressions, which live as long as this, by the identity of their parts: the `places` of the
     indices in each, None where a dim has none; of each index its own dims, if it is one (see `_index`); and parts with
     the dims at other places."""
 

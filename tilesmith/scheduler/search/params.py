@@ -113,8 +113,8 @@ class Params:
     """The share of the last level that data may take, with all else that circulates, to stay there from call to
     call."""
     found_share_of_shared_cache: float = 0.375
-    """The same of rows that are read in order, where requests come in the way of hardware: 12 MB of 32 take 0.92 to
-    0.95 of the time without them, 15 MB up to 1.1."""
+    """That share for rows that are read in order, where requests come in the way of hardware: 12 MB of 32 take 0.92
+    to 1.0 of the time without them, 15 MB up to 1.1."""
     asked_rows: int = 5
     """Rows that a loop walks along at once, those of its output among them, up to which it asks for them where requests
     come in the way of hardware: one takes 0.86 of the time by them, four and a stored one as long, eight 1.2 to 1.4."""

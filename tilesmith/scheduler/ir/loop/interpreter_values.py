@@ -55,7 +55,7 @@ class Values:
         return total
 
     def operation(self, r: Value, op: ops.Operation) -> Array:
-        """What an operation computes, as a value `r`."""
+        """Result of an operation, as a value `r`."""
         n = r.lanes
         match op:
             case ops.Unary():

@@ -18,8 +18,8 @@ def substituted(e: Expr, variables: dict[str, Expr]) -> Expr:
 
 
 def substitution(e: Expr) -> Callable[[dict[str, Expr]], Expr]:
-    """What `substituted` makes of `e`, as a function of the variables, for many substitutions: parts that have none of
-    those that change are not gone through."""
+    """Function from variables to what `substituted` makes of `e`, for many substitutions: parts that have none of those
+    that change are not gone through."""
     names: dict[int, frozenset[str]] = {}
 
     def look(node: Expr) -> frozenset[str]:
