@@ -55,7 +55,7 @@ def test_what_all_lanes_multiply_by_is_a_stage() -> None:
 
 
 def test_elements_of_two_products_are_neighbours() -> None:
-    """Those of `b` lie a row apart, where they are 16 bits, too."""
+    """Elements of `b`, of 16 bits, lie a row apart, and come to lie side by side."""
     value = "sum(int32(b(y, r)) * int32(a(x, r)) for r in range(64))"
     assert texts(product(value, ("int16", "int16"))) == [("b(x, r)", ("r", "x"))]
 
